@@ -1,0 +1,124 @@
+//! How central each node is (thesis ch. 2): degree, core number, PageRank and walk count.
+//!
+//! [`Centrality::scores`] gives the plain measure. [`Centrality::values`] gives the `v` of the centrality matrix
+//! `V = diag(v)` (ch. 3), which differs for PageRank alone: there `v = 1 / (1 - PR)`.
+
+mod core;
+mod degree;
+mod pagerank;
+mod walks;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use self::core::core_numbers;
+pub use self::degree::degrees;
+pub use self::pagerank::{PageRank, pagerank};
+pub use self::walks::walk_counts;
+
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+
+/// A centrality measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Centrality {
+    /// Number of neighbours (sum of weights in a weighted graph).
+    Degree,
+    /// The largest k such that the node is in the k-core.
+    Core,
+    /// PageRank with damping 0.85.
+    PageRank,
+    /// Number of walks of this length that start at the node.
+    Walks {
+        /// Steps per walk; 2 in the thesis' experiments.
+        length: u32,
+    },
+}
+
+impl Centrality {
+    /// The four measures as the thesis uses them.
+    pub const ALL: [Centrality; 4] =
+        [Centrality::Degree, Centrality::Core, Centrality::PageRank, Centrality::Walks { length: 2 }];
+
+    /// The measure for every node.
+    pub fn scores(self, graph: &Graph) -> Result<Vec<f64>> {
+        match self {
+            Centrality::Degree => Ok(degrees(graph)),
+            Centrality::Core => Ok(core_numbers(graph).into_iter().map(f64::from).collect()),
+            Centrality::PageRank => pagerank(graph, &PageRank::default()),
+            Centrality::Walks { length } => walk_counts(graph, length),
+        }
+    }
+
+    /// The diagonal `v` of the centrality matrix: the scores, but `1 / (1 - PR)` for PageRank.
+    ///
+    /// A graph of one node has PageRank 1, for which that is infinite: an error.
+    pub fn values(self, graph: &Graph) -> Result<Vec<f64>> {
+        let mut values = self.scores(graph)?;
+        if self == Centrality::PageRank {
+            for v in &mut values {
+                *v = 1.0 / (1.0 - *v);
+            }
+            if values.iter().any(|v| !v.is_finite()) {
+                return Err(Error::argument("centrality pagerank", "1 / (1 - PR) is infinite on a graph of one node"));
+            }
+        }
+        Ok(values)
+    }
+}
+
+impl fmt::Display for Centrality {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Centrality::Degree => "degree",
+            Centrality::Core => "core",
+            Centrality::PageRank => "pagerank",
+            Centrality::Walks { length: 2 } => "walks",
+            Centrality::Walks { length } => return write!(f, "walks:{length}"),
+        })
+    }
+}
+
+impl FromStr for Centrality {
+    type Err = Error;
+
+    /// Reads `degree`, `core`, `pagerank`, `walks` (length 2) or `walks:LENGTH`.
+    fn from_str(name: &str) -> Result<Self> {
+        let lower = name.to_lowercase();
+        if let Some(length) = lower.strip_prefix("walks:") {
+            let length = length.parse().map_err(|_| {
+                Error::argument("centrality", format!("walk length '{length}' is not a whole number, as in walks:3"))
+            })?;
+            return Ok(Centrality::Walks { length });
+        }
+        Self::ALL
+            .into_iter()
+            .find(|c| c.to_string() == lower)
+            .ok_or_else(|| Error::unknown("centrality", name, ["degree", "core", "pagerank", "walks"]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for c in Centrality::ALL.into_iter().chain([Centrality::Walks { length: 5 }]) {
+            assert_eq!(c.to_string().parse::<Centrality>().unwrap(), c);
+        }
+        assert_eq!("Core".parse::<Centrality>().unwrap(), Centrality::Core);
+        assert!("degre".parse::<Centrality>().unwrap_err().to_string().contains("did you mean degree?"));
+        assert!("walks:x".parse::<Centrality>().is_err());
+    }
+
+    #[test]
+    fn pagerank_values_are_the_inverse_of_one_minus_the_score() {
+        let g = Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0;
+        let (scores, values) = (Centrality::PageRank.scores(&g).unwrap(), Centrality::PageRank.values(&g).unwrap());
+        for (s, v) in scores.iter().zip(values) {
+            assert!((v * (1.0 - s) - 1.0).abs() < 1e-15);
+        }
+        assert!(Centrality::PageRank.values(&Graph::empty(1).unwrap()).is_err());
+    }
+}

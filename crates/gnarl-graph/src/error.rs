@@ -1,0 +1,148 @@
+//! Everything that can go wrong below the network layers, as one enum.
+//!
+//! A message says what was wrong, where, and what to do, on one line: the command line prints it unchanged.
+
+use std::path::{Path, PathBuf};
+
+/// `Result` with this crate's [`enum@Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong, where, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An argument outside its allowed range.
+    #[error("{op}: {what}")]
+    Argument {
+        /// The operation that refused, e.g. `"erdos_renyi"`.
+        op: &'static str,
+        /// The offending value and the allowed range.
+        what: String,
+    },
+
+    /// A data file whose content is not what its format says.
+    #[error("{}: {place}: {what}", file.display())]
+    Data {
+        /// The file.
+        file: PathBuf,
+        /// Line, byte or member, e.g. `"line 12"` or `"member adj_indptr"`.
+        place: String,
+        /// What is wrong there.
+        what: String,
+    },
+
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Its answer.
+        source: std::io::Error,
+    },
+
+    /// A name that is in no list; the message offers near misses.
+    #[error("unknown {kind} '{name}'; {hint}")]
+    Unknown {
+        /// What kind of name, e.g. `"dataset"`.
+        kind: &'static str,
+        /// The name as given.
+        name: String,
+        /// Near misses or the whole list.
+        hint: String,
+    },
+
+    /// A known dataset whose files are not in the data folder.
+    #[error("dataset {name} is not in {}: {missing} is missing; run `gnarl data get {name}` or name another folder with --data-dir", dir.display())]
+    Absent {
+        /// The dataset.
+        name: String,
+        /// The data folder looked in.
+        dir: PathBuf,
+        /// The first missing file.
+        missing: String,
+    },
+
+    /// A download that failed or did not match its checksum.
+    #[error("download of {url}: {what}")]
+    Download {
+        /// The address.
+        url: String,
+        /// What happened, and what to do.
+        what: String,
+    },
+
+    /// An iteration that did not reach its tolerance.
+    #[error(
+        "{op}: no convergence after {iterations} iterations (residual {residual:.3e}, tolerance {tolerance:.3e}); allow more iterations or a looser tolerance"
+    )]
+    NotConverged {
+        /// The algorithm.
+        op: &'static str,
+        /// Iterations done.
+        iterations: usize,
+        /// The residual it stopped at.
+        residual: f64,
+        /// The residual asked for.
+        tolerance: f64,
+    },
+}
+
+impl Error {
+    /// An [`Error::Argument`].
+    pub fn argument(op: &'static str, what: impl Into<String>) -> Self {
+        Error::Argument { op, what: what.into() }
+    }
+
+    /// An [`Error::Data`].
+    pub fn data(file: &Path, place: impl Into<String>, what: impl Into<String>) -> Self {
+        Error::Data { file: file.to_path_buf(), place: place.into(), what: what.into() }
+    }
+
+    /// An [`Error::Io`].
+    pub fn io(path: &Path, source: std::io::Error) -> Self {
+        Error::Io { path: path.to_path_buf(), source }
+    }
+
+    /// An [`Error::Unknown`] that offers the names closest to `name` among `known`.
+    pub fn unknown<'a>(kind: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let known: Vec<&str> = known.into_iter().collect();
+        let lower = name.to_lowercase();
+        let mut near: Vec<(f64, &str)> = known
+            .iter()
+            .map(|k| (strsim::jaro_winkler(&lower, &k.to_lowercase()), *k))
+            .filter(|(s, _)| *s > 0.75)
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let hint = if near.is_empty() {
+            format!("known: {}", known.join(", "))
+        } else {
+            let near: Vec<&str> = near.into_iter().take(3).map(|(_, k)| k).collect();
+            format!("did you mean {}?", near.join(" or "))
+        };
+        Error::Unknown { kind, name: name.to_string(), hint }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_offer_near_misses() {
+        let known = ["cora", "citeseer", "pubmed"];
+        assert_eq!(
+            Error::unknown("dataset", "Corra", known).to_string(),
+            "unknown dataset 'Corra'; did you mean cora?"
+        );
+        assert_eq!(
+            Error::unknown("dataset", "zzz", known).to_string(),
+            "unknown dataset 'zzz'; known: cora, citeseer, pubmed"
+        );
+    }
+
+    #[test]
+    fn data_errors_name_file_and_place() {
+        let e = Error::data(Path::new("a/b.txt"), "line 3", "node id -1 is negative");
+        assert_eq!(e.to_string(), "a/b.txt: line 3: node id -1 is negative");
+    }
+}

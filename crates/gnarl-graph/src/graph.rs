@@ -1,0 +1,620 @@
+//! [`Graph`]: an undirected simple graph in compressed sparse rows, with what its nodes carry.
+//!
+//! Every edge is stored as two arcs, one in each endpoint's row, so a row is a whole neighbourhood. A graph never
+//! changes: operations return a new one, and the parts they leave alone (features, labels) are shared, not copied.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::features::Features;
+use crate::labels::Labels;
+use crate::split::Split;
+
+/// Largest number of nodes: ids are `u32`, and one value is kept free.
+pub const MAX_NODES: usize = u32::MAX as usize - 1;
+
+/// What construction dropped to make the graph undirected and simple.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct BuildReport {
+    /// Edges offered.
+    pub edges_given: u64,
+    /// Offered edges that joined a node to itself.
+    pub self_loops: u64,
+    /// Nodes with at least one self-loop among the edges offered.
+    pub self_loop_nodes: u64,
+    /// Offered edges that repeat an earlier one, in either direction.
+    pub duplicates: u64,
+    /// Duplicates whose weight differs from the one kept (the first given).
+    pub conflicting_weights: u64,
+}
+
+/// An immutable undirected simple graph: adjacency, optional weights, features, labels and named splits.
+///
+/// ```
+/// use gnarl_graph::Graph;
+/// // A triangle with a tail; (1, 0) repeats (0, 1) and (2, 2) is a self-loop.
+/// let (g, report) = Graph::from_edges(5, [(0, 1), (1, 0), (1, 2), (2, 0), (2, 2), (2, 3)])?;
+/// assert_eq!((g.num_nodes(), g.num_edges(), g.num_arcs()), (5, 4, 8));
+/// assert_eq!(g.neighbours(2), [0, 1, 3]);
+/// assert_eq!((report.duplicates, report.self_loops), (1, 1));
+/// # Ok::<(), gnarl_graph::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Graph {
+    offsets: Arc<Vec<u64>>,
+    targets: Arc<Vec<u32>>,
+    weights: Option<Arc<Vec<f64>>>,
+    features: Option<Arc<Features>>,
+    labels: Option<Arc<Labels>>,
+    splits: Arc<Vec<Split>>,
+}
+
+impl Graph {
+    /// Builds a graph from any iterator of edges in O(n + m), dropping self-loops and duplicates and reporting both.
+    ///
+    /// Fails where an id is `num_nodes` or more, naming the edge.
+    pub fn from_edges(num_nodes: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Result<(Self, BuildReport)> {
+        Builder::<()>::collect(num_nodes, edges.into_iter().map(|(u, v)| (u, v, ())))?.build()
+    }
+
+    /// Like [`from_edges`](Self::from_edges) with a finite weight per edge; of duplicates the first weight is kept.
+    pub fn from_weighted_edges(
+        num_nodes: usize,
+        edges: impl IntoIterator<Item = (u32, u32, f64)>,
+    ) -> Result<(Self, BuildReport)> {
+        Builder::<f64>::collect(num_nodes, edges)?.build()
+    }
+
+    /// A graph without edges.
+    pub fn empty(num_nodes: usize) -> Result<Self> {
+        Ok(Self::from_edges(num_nodes, [])?.0)
+    }
+
+    /// Wraps symmetric sorted rows that are valid by construction.
+    fn from_rows(offsets: Vec<u64>, targets: Vec<u32>, weights: Option<Vec<f64>>) -> Self {
+        debug_assert_eq!(offsets.last().copied(), Some(targets.len() as u64));
+        Self {
+            offsets: Arc::new(offsets),
+            targets: Arc::new(targets),
+            weights: weights.map(Arc::new),
+            features: None,
+            labels: None,
+            splits: Arc::new(Vec::new()),
+        }
+    }
+
+    /// Number of nodes, `n`.
+    pub fn num_nodes(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Number of undirected edges, `m`.
+    pub fn num_edges(&self) -> usize {
+        self.targets.len() / 2
+    }
+
+    /// Number of stored directed entries, `2m`.
+    pub fn num_arcs(&self) -> usize {
+        self.targets.len()
+    }
+
+    /// Row boundaries: node `u` owns arcs `offsets[u]..offsets[u + 1]`.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// The other end of each arc, ascending within a row.
+    pub fn targets(&self) -> &[u32] {
+        &self.targets
+    }
+
+    /// The weight of each arc, in the order of [`targets`](Self::targets); `None` where all edges weigh one.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref().map(Vec::as_slice)
+    }
+
+    /// The arcs of one node.
+    pub fn arc_range(&self, u: u32) -> std::ops::Range<usize> {
+        self.offsets[u as usize] as usize..self.offsets[u as usize + 1] as usize
+    }
+
+    /// The neighbours of `u`, ascending.
+    pub fn neighbours(&self, u: u32) -> &[u32] {
+        &self.targets[self.arc_range(u)]
+    }
+
+    /// The number of neighbours of `u`.
+    pub fn degree(&self, u: u32) -> usize {
+        self.arc_range(u).len()
+    }
+
+    /// The weights towards each neighbour of `u`, `None` where all edges weigh one.
+    pub fn neighbour_weights(&self, u: u32) -> Option<&[f64]> {
+        self.weights.as_ref().map(|w| &w[self.arc_range(u)])
+    }
+
+    /// The weight of arc `k`, one where the graph is unweighted.
+    pub fn arc_weight(&self, k: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |w| w[k])
+    }
+
+    /// Whether `u` and `v` are joined. O(log degree).
+    pub fn has_edge(&self, u: u32, v: u32) -> bool {
+        self.neighbours(u).binary_search(&v).is_ok()
+    }
+
+    /// Every edge once, as `(u, v)` with `u < v`, in ascending order.
+    pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        (0..self.num_nodes() as u32)
+            .flat_map(move |u| self.neighbours(u).iter().filter(move |&&v| u < v).map(move |&v| (u, v)))
+    }
+
+    /// Every edge once with its weight, as `(u, v, w)` with `u < v`.
+    pub fn weighted_edges(&self) -> impl Iterator<Item = (u32, u32, f64)> + '_ {
+        (0..self.num_nodes() as u32).flat_map(move |u| {
+            self.arc_range(u)
+                .filter(move |&k| u < self.targets[k])
+                .map(move |k| (u, self.targets[k], self.arc_weight(k)))
+        })
+    }
+
+    /// Node features, as loaded.
+    pub fn features(&self) -> Option<&Features> {
+        self.features.as_deref()
+    }
+
+    /// Node labels.
+    pub fn labels(&self) -> Option<&Labels> {
+        self.labels.as_deref()
+    }
+
+    /// The named splits.
+    pub fn splits(&self) -> &[Split] {
+        &self.splits
+    }
+
+    /// The split of that name.
+    pub fn split(&self, name: &str) -> Result<&Split> {
+        self.splits
+            .iter()
+            .find(|s| s.name() == name)
+            .ok_or_else(|| Error::unknown("split", name, self.splits.iter().map(|s| s.name())))
+    }
+
+    /// Bytes held by the adjacency: offsets, targets and weights.
+    pub fn adjacency_bytes(&self) -> usize {
+        self.offsets.len() * 8 + self.targets.len() * 4 + self.weights.as_ref().map_or(0, |w| w.len() * 8)
+    }
+
+    /// The same graph with these features, one row per node.
+    pub fn with_features(mut self, features: Features) -> Result<Self> {
+        self.check_rows("features", features.num_rows())?;
+        self.features = Some(Arc::new(features));
+        Ok(self)
+    }
+
+    /// The same graph with these labels, one per node.
+    pub fn with_labels(mut self, labels: Labels) -> Result<Self> {
+        self.check_rows("labels", labels.len())?;
+        self.labels = Some(Arc::new(labels));
+        Ok(self)
+    }
+
+    /// The same graph with these splits instead of its own; their names must differ.
+    pub fn with_splits(mut self, splits: Vec<Split>) -> Result<Self> {
+        for (i, split) in splits.iter().enumerate() {
+            split.check_range(self.num_nodes())?;
+            if splits[..i].iter().any(|s| s.name() == split.name()) {
+                return Err(Error::argument("Graph::with_splits", format!("two splits are called {}", split.name())));
+            }
+        }
+        self.splits = Arc::new(splits);
+        Ok(self)
+    }
+
+    fn check_rows(&self, what: &str, rows: usize) -> Result<()> {
+        if rows == self.num_nodes() {
+            return Ok(());
+        }
+        Err(Error::argument("Graph", format!("{what} for {rows} nodes, but the graph has {}", self.num_nodes())))
+    }
+
+    /// The subgraph induced by `nodes`, which become `0, 1, …` in the order given; features, labels and splits follow.
+    ///
+    /// Fails where a node is out of range or named twice. O(n + the nodes' degrees).
+    pub fn subgraph(&self, nodes: &[u32]) -> Result<Self> {
+        const OUTSIDE: u32 = u32::MAX;
+        let mut new_id = vec![OUTSIDE; self.num_nodes()];
+        for (i, &u) in nodes.iter().enumerate() {
+            let slot =
+                new_id.get_mut(u as usize).ok_or_else(|| out_of_range("Graph::subgraph", u, self.num_nodes()))?;
+            if *slot != OUTSIDE {
+                return Err(Error::argument("Graph::subgraph", format!("node {u} is named twice")));
+            }
+            *slot = i as u32;
+        }
+        let mut offsets = Vec::with_capacity(nodes.len() + 1);
+        offsets.push(0u64);
+        let mut targets = Vec::new();
+        let mut weights = self.weights.as_ref().map(|_| Vec::new());
+        let mut row: Vec<(u32, f64)> = Vec::new();
+        for &u in nodes {
+            row.clear();
+            let inside = self.arc_range(u).map(|k| (new_id[self.targets[k] as usize], self.arc_weight(k)));
+            row.extend(inside.filter(|(v, _)| *v != OUTSIDE));
+            row.sort_unstable_by_key(|(v, _)| *v);
+            targets.extend(row.iter().map(|(v, _)| *v));
+            if let Some(w) = &mut weights {
+                w.extend(row.iter().map(|(_, x)| *x));
+            }
+            offsets.push(targets.len() as u64);
+        }
+        let mut sub = Self::from_rows(offsets, targets, weights);
+        sub.features = self.features.as_ref().map(|f| Arc::new(f.select_rows(nodes)));
+        sub.labels = self.labels.as_ref().map(|l| Arc::new(l.select(nodes)));
+        let translate = |u: u32| Some(new_id[u as usize]).filter(|&v| v != OUTSIDE);
+        sub.splits = Arc::new(self.splits.iter().map(|s| s.translate(translate)).collect());
+        Ok(sub)
+    }
+
+    /// The nodes renumbered: node `u` becomes `new_ids[u]`. Fails unless `new_ids` is a permutation.
+    pub fn permute(&self, new_ids: &[u32]) -> Result<Self> {
+        let n = self.num_nodes();
+        let mut order = vec![u32::MAX; n];
+        if new_ids.len() != n {
+            return Err(Error::argument("Graph::permute", format!("{} new ids for {n} nodes", new_ids.len())));
+        }
+        for (old, &new) in new_ids.iter().enumerate() {
+            match order.get_mut(new as usize) {
+                None => return Err(out_of_range("Graph::permute", new, n)),
+                Some(slot) if *slot != u32::MAX => {
+                    return Err(Error::argument("Graph::permute", format!("two nodes would become {new}")));
+                }
+                Some(slot) => *slot = old as u32,
+            }
+        }
+        self.subgraph(&order)
+    }
+
+    /// The subgraph of the largest component (of equals, the one with the smallest node id), and the old id of each node.
+    pub fn largest_component(&self) -> (Self, Vec<u32>) {
+        let components = crate::properties::components(self);
+        let Some(largest) = components.largest() else { return (self.clone(), Vec::new()) };
+        let nodes: Vec<u32> = (0..self.num_nodes() as u32).filter(|&u| components.of(u) == largest).collect();
+        let sub = self.subgraph(&nodes).expect("component nodes are valid and distinct");
+        (sub, nodes)
+    }
+
+    /// A new graph with these edges as well (weight one where the graph is weighted); the report counts those already there.
+    pub fn add_edges(&self, edges: &[(u32, u32)]) -> Result<(Self, BuildReport)> {
+        let (mut graph, mut report) = if self.weights.is_some() {
+            Self::from_weighted_edges(
+                self.num_nodes(),
+                self.weighted_edges().chain(edges.iter().map(|&(u, v)| (u, v, 1.0))),
+            )?
+        } else {
+            Self::from_edges(self.num_nodes(), self.edges().chain(edges.iter().copied()))?
+        };
+        report.edges_given = edges.len() as u64;
+        graph.carry_from(self);
+        Ok((graph, report))
+    }
+
+    /// A new graph without these edges. Fails where one of them is not there.
+    pub fn remove_edges(&self, edges: &[(u32, u32)]) -> Result<Self> {
+        let mut gone = std::collections::HashSet::with_capacity(edges.len());
+        for &(u, v) in edges {
+            let n = self.num_nodes();
+            if u as usize >= n || v as usize >= n {
+                return Err(out_of_range("Graph::remove_edges", u.max(v), n));
+            }
+            if !self.has_edge(u, v) {
+                return Err(Error::argument("Graph::remove_edges", format!("there is no edge between {u} and {v}")));
+            }
+            gone.insert((u.min(v), u.max(v)));
+        }
+        let mut offsets = Vec::with_capacity(self.offsets.len());
+        offsets.push(0u64);
+        let mut targets = Vec::with_capacity(self.targets.len() - 2 * gone.len());
+        let mut weights = self.weights.as_ref().map(|_| Vec::with_capacity(targets.capacity()));
+        for u in 0..self.num_nodes() as u32 {
+            for k in self.arc_range(u) {
+                let v = self.targets[k];
+                if !gone.contains(&(u.min(v), u.max(v))) {
+                    targets.push(v);
+                    if let Some(w) = &mut weights {
+                        w.push(self.arc_weight(k));
+                    }
+                }
+            }
+            offsets.push(targets.len() as u64);
+        }
+        let mut graph = Self::from_rows(offsets, targets, weights);
+        graph.carry_from(self);
+        Ok(graph)
+    }
+
+    /// Shares the other graph's features, labels and splits.
+    fn carry_from(&mut self, other: &Self) {
+        self.features = other.features.clone();
+        self.labels = other.labels.clone();
+        self.splits = other.splits.clone();
+    }
+}
+
+fn out_of_range(op: &'static str, id: u32, num_nodes: usize) -> Error {
+    Error::argument(op, format!("node {id} is out of range, the graph has {num_nodes} nodes"))
+}
+
+/// What an edge carries while a graph is built: nothing, or a weight.
+trait Payload: Copy + PartialEq + Default {
+    /// Why the value cannot be a weight, if it cannot.
+    fn fault(&self) -> Option<String>;
+    /// The stored weights, `None` for unweighted graphs.
+    fn into_weights(values: Vec<Self>) -> Option<Vec<f64>>;
+}
+
+impl Payload for () {
+    fn fault(&self) -> Option<String> {
+        None
+    }
+    fn into_weights(_: Vec<()>) -> Option<Vec<f64>> {
+        None
+    }
+}
+
+impl Payload for f64 {
+    fn fault(&self) -> Option<String> {
+        (!self.is_finite()).then(|| format!("weight {self} is not finite"))
+    }
+    fn into_weights(values: Vec<f64>) -> Option<Vec<f64>> {
+        Some(values)
+    }
+}
+
+/// Edges on their way into rows.
+struct Builder<P> {
+    num_nodes: usize,
+    edges: Vec<(u32, u32)>,
+    payloads: Vec<P>,
+    report: BuildReport,
+}
+
+impl<P: Payload> Builder<P> {
+    /// Checks and keeps every edge but the self-loops.
+    fn collect(num_nodes: usize, edges: impl IntoIterator<Item = (u32, u32, P)>) -> Result<Self> {
+        const OP: &str = "Graph::from_edges";
+        if num_nodes > MAX_NODES {
+            return Err(Error::argument(OP, format!("{num_nodes} nodes, at most {MAX_NODES} fit")));
+        }
+        let edges = edges.into_iter();
+        let mut kept = Vec::with_capacity(edges.size_hint().0);
+        let mut payloads = Vec::with_capacity(edges.size_hint().0);
+        let mut loops = Vec::new();
+        let mut report = BuildReport::default();
+        for (i, (u, v, payload)) in edges.enumerate() {
+            if u as usize >= num_nodes || v as usize >= num_nodes {
+                let what =
+                    format!("edge {i} joins {u} and {v}, but ids must be below the number of nodes, {num_nodes}");
+                return Err(Error::argument(OP, what));
+            }
+            if let Some(fault) = payload.fault() {
+                return Err(Error::argument(OP, format!("edge {i} joins {u} and {v}: {fault}")));
+            }
+            report.edges_given += 1;
+            if u == v {
+                loops.push(u);
+            } else {
+                kept.push((u, v));
+                payloads.push(payload);
+            }
+        }
+        report.self_loops = loops.len() as u64;
+        loops.sort_unstable();
+        loops.dedup();
+        report.self_loop_nodes = loops.len() as u64;
+        Ok(Self { num_nodes, edges: kept, payloads, report })
+    }
+
+    /// Scatters both arcs of each edge into unsorted rows, then transposes: since the arcs are symmetric, reading the
+    /// rows in order and writing each entry to its target's row gives the same matrix with every row sorted. Duplicates
+    /// are then neighbours. Two linear passes, no comparison sort.
+    fn build(self) -> Result<(Graph, BuildReport)> {
+        let Self { num_nodes, edges, payloads, mut report } = self;
+        let mut offsets = vec![0u64; num_nodes + 1];
+        for &(u, v) in &edges {
+            offsets[u as usize + 1] += 1;
+            offsets[v as usize + 1] += 1;
+        }
+        for i in 0..num_nodes {
+            offsets[i + 1] += offsets[i];
+        }
+        let num_arcs = 2 * edges.len();
+        let mut cursor = offsets[..num_nodes].to_vec();
+        let mut place = |row: u32| {
+            let slot = cursor[row as usize];
+            cursor[row as usize] += 1;
+            slot as usize
+        };
+        let mut rows = vec![0u32; num_arcs];
+        let mut row_payloads = vec![P::default(); num_arcs];
+        for (&(u, v), &p) in edges.iter().zip(&payloads) {
+            for (from, to) in [(u, v), (v, u)] {
+                let slot = place(from);
+                rows[slot] = to;
+                row_payloads[slot] = p;
+            }
+        }
+        drop((edges, payloads));
+
+        cursor.copy_from_slice(&offsets[..num_nodes]);
+        let mut place = |row: u32| {
+            let slot = cursor[row as usize];
+            cursor[row as usize] += 1;
+            slot as usize
+        };
+        let mut targets = vec![0u32; num_arcs];
+        let mut values = vec![P::default(); num_arcs];
+        for u in 0..num_nodes {
+            for k in offsets[u] as usize..offsets[u + 1] as usize {
+                let slot = place(rows[k]);
+                targets[slot] = u as u32;
+                values[slot] = row_payloads[k];
+            }
+        }
+        drop((rows, row_payloads));
+
+        // Compact in place. A row's duplicates stand in the order given, so the first weight wins in both rows.
+        let mut write = 0usize;
+        let mut start = 0usize;
+        for u in 0..num_nodes {
+            let end = offsets[u + 1] as usize;
+            let row_begin = write;
+            for k in start..end {
+                if write > row_begin && targets[write - 1] == targets[k] {
+                    report.duplicates += 1;
+                    report.conflicting_weights += u64::from(values[write - 1] != values[k]);
+                } else {
+                    targets[write] = targets[k];
+                    values[write] = values[k];
+                    write += 1;
+                }
+            }
+            start = end;
+            offsets[u + 1] = write as u64;
+        }
+        // Each dropped edge was counted in both its rows.
+        report.duplicates /= 2;
+        report.conflicting_weights /= 2;
+        if write < num_arcs {
+            targets.truncate(write);
+            targets.shrink_to_fit();
+            values.truncate(write);
+            values.shrink_to_fit();
+        }
+        Ok((Graph::from_rows(offsets, targets, P::into_weights(values)), report))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn path(n: u32) -> Graph {
+        Graph::from_edges(n as usize, (1..n).map(|v| (v - 1, v))).unwrap().0
+    }
+
+    proptest! {
+        #[test]
+        fn rows_equal_a_map_of_first_weights(edges in prop::collection::vec((0u32..9, 0u32..9, 0u8..3), 0..60)) {
+            let (g, report) = Graph::from_weighted_edges(9, edges.iter().map(|&(u, v, w)| (u, v, f64::from(w)))).unwrap();
+            let mut expected = BTreeMap::new();
+            let (mut duplicates, mut conflicts, mut loops) = (0, 0, 0);
+            for &(u, v, w) in &edges {
+                if u == v { loops += 1; continue; }
+                match expected.entry((u.min(v), u.max(v))) {
+                    std::collections::btree_map::Entry::Vacant(e) => { e.insert(f64::from(w)); }
+                    std::collections::btree_map::Entry::Occupied(_) => duplicates += 1,
+                }
+            }
+            // A conflict compares with the last kept entry, which is the first given.
+            let mut first = BTreeMap::new();
+            for &(u, v, w) in edges.iter().filter(|e| e.0 != e.1) {
+                let kept = *first.entry((u.min(v), u.max(v))).or_insert(w);
+                conflicts += u64::from(kept != w);
+            }
+            let got: BTreeMap<_, _> = g.weighted_edges().map(|(u, v, w)| ((u, v), w)).collect();
+            prop_assert_eq!(got, expected);
+            prop_assert_eq!((report.duplicates, report.conflicting_weights, report.self_loops), (duplicates, conflicts, loops));
+            for u in 0..9u32 {
+                prop_assert!(g.neighbours(u).is_sorted());
+                for (k, &v) in g.arc_range(u).zip(g.neighbours(u)) {
+                    let back = g.neighbours(v).binary_search(&u).unwrap();
+                    prop_assert_eq!(g.arc_weight(k), g.neighbour_weights(v).unwrap()[back]);
+                }
+            }
+        }
+
+        #[test]
+        fn permuting_there_and_back_changes_nothing(edges in prop::collection::vec((0u32..8, 0u32..8), 0..20), seed in any::<u64>()) {
+            use rand::seq::SliceRandom;
+            let g = Graph::from_edges(8, edges).unwrap().0;
+            let mut p: Vec<u32> = (0..8).collect();
+            p.shuffle(&mut crate::random::stream(seed, "test", 0));
+            let mut inverse = vec![0u32; 8];
+            for (old, &new) in p.iter().enumerate() { inverse[new as usize] = old as u32; }
+            let there = g.permute(&p).unwrap();
+            for (u, v) in g.edges() { prop_assert!(there.has_edge(p[u as usize], p[v as usize])); }
+            let back = there.permute(&inverse).unwrap();
+            prop_assert_eq!(back.targets(), g.targets());
+            prop_assert_eq!(back.offsets(), g.offsets());
+        }
+    }
+
+    #[test]
+    fn edges_out_of_range_are_named() {
+        let e = Graph::from_edges(3, [(0, 1), (1, 3)]).unwrap_err().to_string();
+        assert_eq!(e, "Graph::from_edges: edge 1 joins 1 and 3, but ids must be below the number of nodes, 3");
+        let e = Graph::from_weighted_edges(3, [(0, 1, f64::NAN)]).unwrap_err().to_string();
+        assert!(e.contains("weight NaN is not finite"), "{e}");
+    }
+
+    #[test]
+    fn empty_and_single_graphs_are_fine() {
+        for n in [0, 1] {
+            let g = Graph::empty(n).unwrap();
+            assert_eq!((g.num_nodes(), g.num_edges()), (n, 0));
+            assert_eq!(g.largest_component().0.num_nodes(), n);
+        }
+    }
+
+    #[test]
+    fn subgraph_carries_features_labels_and_splits() {
+        use crate::{CsrMatrix, DenseMatrix};
+        let g = path(4)
+            .with_features(Features::Dense(DenseMatrix::new(4, 1, vec![0.0, 1.0, 2.0, 3.0]).unwrap()))
+            .unwrap()
+            .with_labels(Labels::new(vec![Some(0), None, Some(1), Some(1)], 2).unwrap())
+            .unwrap()
+            .with_splits(vec![Split::new("public", vec![0], vec![2], vec![3]).unwrap()])
+            .unwrap();
+        let s = g.subgraph(&[3, 2, 1]).unwrap();
+        assert_eq!(s.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+        assert_eq!(s.features().unwrap().to_dense().data(), [3.0, 2.0, 1.0]);
+        assert_eq!(s.labels().unwrap().get(2), None);
+        let split = s.split("public").unwrap();
+        assert_eq!((split.train(), split.val(), split.test()), (&[][..], &[1][..], &[0][..]));
+        assert!(g.subgraph(&[1, 1]).unwrap_err().to_string().contains("named twice"));
+        assert!(g.subgraph(&[4]).unwrap_err().to_string().contains("out of range"));
+        assert!(g.with_features(Features::Sparse(CsrMatrix::identity(3))).is_err());
+    }
+
+    #[test]
+    fn adding_and_removing_edges_return_new_graphs() {
+        let g = path(4);
+        let (more, report) = g.add_edges(&[(3, 0), (0, 1), (2, 2)]).unwrap();
+        assert_eq!((more.num_edges(), report.duplicates, report.self_loops, report.edges_given), (4, 1, 1, 3));
+        let less = more.remove_edges(&[(1, 0), (0, 1)]).unwrap();
+        assert_eq!(less.edges().collect::<Vec<_>>(), [(0, 3), (1, 2), (2, 3)]);
+        assert!(less.remove_edges(&[(0, 1)]).unwrap_err().to_string().contains("no edge between 0 and 1"));
+        assert!(less.remove_edges(&[(0, 9)]).unwrap_err().to_string().contains("node 9 is out of range"));
+        assert_eq!(g.num_edges(), 3);
+    }
+
+    #[test]
+    fn the_largest_component_keeps_old_ids() {
+        let g = Graph::from_edges(6, [(0, 1), (2, 3), (3, 4)]).unwrap().0;
+        let (big, old) = g.largest_component();
+        assert_eq!(old, [2, 3, 4]);
+        assert_eq!(big.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+    }
+
+    #[test]
+    fn permutations_are_checked() {
+        assert!(path(3).permute(&[0, 0, 1]).unwrap_err().to_string().contains("two nodes would become 0"));
+        assert!(path(3).permute(&[0, 1]).unwrap_err().to_string().contains("2 new ids for 3"));
+        assert!(path(3).permute(&[0, 1, 7]).unwrap_err().to_string().contains("node 7 is out of range"));
+    }
+}

@@ -1,0 +1,44 @@
+//! Graphs without tensors: the ground floor of gnarl.
+//!
+//! | room | what belongs there |
+//! | --- | --- |
+//! | [`graph`] | [`Graph`], an immutable undirected graph with features, labels and splits; [`GraphSet`] for many small ones |
+//! | [`dataset`] | the registry of datasets, download, and one file per format |
+//! | [`generate`] | random graphs, one file per model |
+//! | [`centrality`] | degree, core number, PageRank, walk count |
+//! | [`operator`] | classical and centrality shift operators as sparse matrices |
+//! | [`spectrum`] | eigenvalues, gap, Cheeger constant, bounds, Dirichlet energy |
+//! | [`properties`] | density, components, homophily, diameter |
+//! | [`distance`] | distances between graphs, with and without known alignment |
+//! | [`metrics`] | accuracy, AMI, ARI, modularity, success rate, histograms |
+//! | [`random`] | one seed, a stream per purpose |
+//!
+//! # One word per thing
+//!
+//! `num_nodes` is n; `num_edges` counts undirected pairs, m; `num_arcs` counts stored directed entries, 2m; `num_classes`
+//! is the number of labels; `budget` is what an attack may spend; a `split` names training, validation and test items.
+
+pub mod centrality;
+pub mod dataset;
+pub mod distance;
+pub mod error;
+pub mod features;
+pub mod generate;
+pub mod graph;
+pub mod graph_set;
+pub mod labels;
+pub mod matrix;
+pub mod metrics;
+pub mod operator;
+pub mod properties;
+pub mod random;
+pub mod spectrum;
+pub mod split;
+
+pub use error::{Error, Result};
+pub use features::Features;
+pub use graph::{BuildReport, Graph};
+pub use graph_set::GraphSet;
+pub use labels::Labels;
+pub use matrix::{CsrMatrix, DenseMatrix};
+pub use split::Split;

@@ -1,0 +1,224 @@
+//! Which items train, validate and test, and the protocols that draw such splits.
+//!
+//! The splits that come with a dataset (Planetoid's public one, Geom-GCN's ten) are read by its loader. The rest are
+//! drawn here from a seed: 20 per class / 500 / 1,000 (thesis ch. 3, Amazon and Coauthor), 10 / 10 / 80 % (ch. 6, on
+//! the largest component) and k folds (ch. 7).
+
+use rand::seq::SliceRandom;
+
+use crate::error::{Error, Result};
+use crate::labels::Labels;
+use crate::random::stream;
+
+/// Three disjoint sets of item ids under a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    name: String,
+    train: Vec<u32>,
+    val: Vec<u32>,
+    test: Vec<u32>,
+}
+
+impl Split {
+    /// Sorts the three sets and checks that no item stands twice.
+    pub fn new(name: impl Into<String>, mut train: Vec<u32>, mut val: Vec<u32>, mut test: Vec<u32>) -> Result<Self> {
+        let name = name.into();
+        for part in [&mut train, &mut val, &mut test] {
+            part.sort_unstable();
+        }
+        let mut all = [&train[..], &val, &test].concat();
+        all.sort_unstable();
+        if let Some(w) = all.windows(2).find(|w| w[0] == w[1]) {
+            return Err(Error::argument("Split::new", format!("split {name} uses item {} twice", w[0])));
+        }
+        Ok(Self { name, train, val, test })
+    }
+
+    /// The split's name, e.g. `public` or `geom-gcn-3`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Items to train on, ascending.
+    pub fn train(&self) -> &[u32] {
+        &self.train
+    }
+
+    /// Items to choose settings on, ascending.
+    pub fn val(&self) -> &[u32] {
+        &self.val
+    }
+
+    /// Items to report on, ascending.
+    pub fn test(&self) -> &[u32] {
+        &self.test
+    }
+
+    /// Fails where an id is not below `num_items`.
+    pub fn check_range(&self, num_items: usize) -> Result<()> {
+        let largest = [&self.train, &self.val, &self.test].into_iter().filter_map(|p| p.last()).max();
+        match largest {
+            Some(&id) if id as usize >= num_items => {
+                let what = format!("split {} names item {id}, but there are {num_items}", self.name);
+                Err(Error::argument("Split", what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same split with ids translated; items without a translation drop out.
+    pub(crate) fn translate(&self, new_id: impl Fn(u32) -> Option<u32>) -> Self {
+        let part = |ids: &[u32]| {
+            let mut new: Vec<u32> = ids.iter().filter_map(|&u| new_id(u)).collect();
+            new.sort_unstable();
+            new
+        };
+        Self { name: self.name.clone(), train: part(&self.train), val: part(&self.val), test: part(&self.test) }
+    }
+
+    /// `per_class` training items of each class, then `num_val` and `num_test` of the other labelled items, all by seed
+    /// (thesis ch. 3: 20, 500, 1,000). A class with fewer items gives all it has; too few items over is an error.
+    pub fn per_class(labels: &Labels, per_class: usize, num_val: usize, num_test: usize, seed: u64) -> Result<Self> {
+        let order = shuffled_labelled(labels, seed, "split per class");
+        let mut taken = vec![0usize; labels.num_classes()];
+        let (mut train, mut rest) = (Vec::new(), Vec::new());
+        for u in order {
+            let class = labels.get(u).expect("only labelled items are drawn") as usize;
+            if taken[class] < per_class {
+                taken[class] += 1;
+                train.push(u);
+            } else {
+                rest.push(u);
+            }
+        }
+        if rest.len() < num_val + num_test {
+            let what = format!(
+                "{} labelled items are left after {per_class} per class, but {num_val} + {num_test} are asked for validation and test",
+                rest.len()
+            );
+            return Err(Error::argument("Split::per_class", what));
+        }
+        let test = rest[num_val..num_val + num_test].to_vec();
+        rest.truncate(num_val);
+        Self::new(format!("per-class-{per_class}-seed-{seed}"), train, rest, test)
+    }
+
+    /// A random share of the labelled items to train, another to validate, the rest to test (thesis ch. 6: 0.1, 0.1).
+    pub fn fractions(labels: &Labels, train: f64, val: f64, seed: u64) -> Result<Self> {
+        let shares_are_valid = train >= 0.0 && val >= 0.0 && train + val <= 1.0;
+        if !shares_are_valid {
+            let what = format!("shares {train} and {val} must be at least 0 and sum to at most 1");
+            return Err(Error::argument("Split::fractions", what));
+        }
+        let order = shuffled_labelled(labels, seed, "split fractions");
+        let num_train = (order.len() as f64 * train).round() as usize;
+        let num_val = ((order.len() as f64 * val).round() as usize).min(order.len() - num_train);
+        let (a, b) = (num_train, num_train + num_val);
+        let name = format!("fractions-{train}-{val}-seed-{seed}");
+        Self::new(name, order[..a].to_vec(), order[a..b].to_vec(), order[b..].to_vec())
+    }
+
+    /// `k` stratified folds by seed: split `i` tests on fold `i`, validates on the next one and trains on the others
+    /// (thesis ch. 7: 10 folds give 80 / 10 / 10). Folds partition the labelled items; their sizes and their class
+    /// counts differ by one at most. Files sorted by label are no trap: every class is shuffled and dealt out.
+    pub fn folds(labels: &Labels, k: usize, seed: u64) -> Result<Vec<Self>> {
+        let mut order = shuffled_labelled(labels, seed, "split folds");
+        if k < 3 || k > order.len() {
+            let what = format!("{k} folds of {} labelled items: at least 3 and at most one item per fold", order.len());
+            return Err(Error::argument("Split::folds", what));
+        }
+        // Dealing class after class in one round keeps both the fold sizes and the class counts level.
+        order.sort_by_key(|&u| labels.get(u));
+        let mut folds = vec![Vec::new(); k];
+        for (i, u) in order.into_iter().enumerate() {
+            folds[i % k].push(u);
+        }
+        (0..k)
+            .map(|i| {
+                let next = (i + 1) % k;
+                let train = (0..k).filter(|&j| j != i && j != next).flat_map(|j| folds[j].iter().copied()).collect();
+                Self::new(format!("fold-{i}-of-{k}-seed-{seed}"), train, folds[next].clone(), folds[i].clone())
+            })
+            .collect()
+    }
+}
+
+/// The labelled items in random order.
+fn shuffled_labelled(labels: &Labels, seed: u64, purpose: &str) -> Vec<u32> {
+    let mut items: Vec<u32> = (0..labels.len() as u32).filter(|&u| labels.get(u).is_some()).collect();
+    items.shuffle(&mut stream(seed, purpose, 0));
+    items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn labels(counts: &[usize]) -> Labels {
+        let classes = counts.iter().enumerate().flat_map(|(c, &k)| vec![Some(c as u32); k]).collect();
+        Labels::new(classes, counts.len()).unwrap()
+    }
+
+    fn class_counts(labels: &Labels, items: &[u32]) -> Vec<usize> {
+        labels.select(items).counts()
+    }
+
+    #[test]
+    fn per_class_takes_as_many_of_each() {
+        let l = labels(&[50, 30, 5]);
+        let s = Split::per_class(&l, 10, 20, 30, 7).unwrap();
+        assert_eq!(class_counts(&l, s.train()), [10, 10, 5], "a small class gives all it has");
+        assert_eq!((s.val().len(), s.test().len()), (20, 30));
+        assert_eq!(s, Split::per_class(&l, 10, 20, 30, 7).unwrap());
+        assert_ne!(s.train(), Split::per_class(&l, 10, 20, 30, 8).unwrap().train());
+        let e = Split::per_class(&l, 10, 50, 50, 7).unwrap_err().to_string();
+        assert!(e.contains("60 labelled items are left") && e.contains("50 + 50"), "{e}");
+    }
+
+    #[test]
+    fn fractions_cover_everything_once() {
+        let l = labels(&[60, 40]);
+        let s = Split::fractions(&l, 0.1, 0.1, 1).unwrap();
+        assert_eq!((s.train().len(), s.val().len(), s.test().len()), (10, 10, 80));
+        assert!(Split::fractions(&l, 0.8, 0.3, 1).is_err());
+        assert!(Split::fractions(&l, f64::NAN, 0.3, 1).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn folds_partition_and_stay_level(counts in prop::collection::vec(1usize..40, 1..4), k in 3usize..11, seed in any::<u64>()) {
+            let l = labels(&counts);
+            prop_assume!(l.len() >= k);
+            let folds = Split::folds(&l, k, seed).unwrap();
+            let mut tested: Vec<u32> = folds.iter().flat_map(|s| s.test().to_vec()).collect();
+            tested.sort_unstable();
+            prop_assert_eq!(tested, (0..l.len() as u32).collect::<Vec<_>>());
+            for (i, s) in folds.iter().enumerate() {
+                prop_assert_eq!(s.val(), folds[(i + 1) % k].test());
+                prop_assert_eq!(s.train().len() + s.val().len() + s.test().len(), l.len());
+                for (c, &total) in counts.iter().enumerate() {
+                    let here = class_counts(&l, s.test())[c];
+                    prop_assert!(here == total / k || here == total / k + 1 , "class {} of {} has {} in fold {}", c, total, here, i);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn unlabelled_items_are_never_drawn() {
+        let l = Labels::new(vec![None, Some(0), None, Some(0), Some(0)], 1).unwrap();
+        let s = Split::fractions(&l, 0.4, 0.3, 3).unwrap();
+        let all = [s.train(), s.val(), s.test()].concat();
+        assert_eq!(all.len(), 3);
+        assert!(!all.contains(&0) && !all.contains(&2));
+    }
+
+    #[test]
+    fn overlap_and_range_are_refused() {
+        let e = Split::new("x", vec![1, 2], vec![2], vec![]).unwrap_err().to_string();
+        assert_eq!(e, "Split::new: split x uses item 2 twice");
+        assert!(Split::new("x", vec![5], vec![], vec![]).unwrap().check_range(5).is_err());
+        assert!(Split::folds(&labels(&[2]), 3, 0).is_err());
+    }
+}
