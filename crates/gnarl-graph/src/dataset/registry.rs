@@ -167,8 +167,9 @@ impl Entry {
     pub fn required(&self) -> Vec<String> {
         match self.format {
             Format::Linkx | Format::Facebook100 => vec![format!("linkx/{}.npz", self.name)],
-            // The published folds are an extra: without them folds are drawn.
+            // Published folds and splits are an extra: a graph can be looked at without them.
             Format::Tu => self.files[..1].iter().flat_map(RemoteFile::provides).collect(),
+            Format::GeomGcn => self.files[..2].iter().flat_map(RemoteFile::provides).collect(),
             _ => self.files.iter().flat_map(RemoteFile::provides).collect(),
         }
     }
