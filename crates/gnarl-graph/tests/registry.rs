@@ -95,11 +95,11 @@ fn the_first_missing_file_is_named() {
     assert_eq!(missing("cora").as_deref(), Some("planetoid/ind.cora.x"));
     assert_eq!(missing("penn94").as_deref(), Some("linkx/penn94.npz"), "the converted file, not the download");
     assert_eq!(missing("MUTAG").as_deref(), Some("tu/MUTAG/MUTAG_A.txt"));
-    assert_eq!(missing("arxiv-year").as_deref(), Some("ogb/arxiv/raw/edge.csv.gz"));
+    assert_eq!(missing("arxiv-year").as_deref(), Some("ogb/arxiv/raw/num-node-list.csv.gz"));
     let raw = dir.path().join("ogb/arxiv/raw");
     std::fs::create_dir_all(&raw).unwrap();
-    std::fs::write(raw.join("edge.csv"), "").unwrap();
-    assert_eq!(missing("arxiv-year").as_deref(), Some("ogb/arxiv/raw/node-feat.csv.gz"), "uncompressed will do");
+    std::fs::write(raw.join("num-node-list.csv"), "").unwrap();
+    assert_eq!(missing("arxiv-year").as_deref(), Some("ogb/arxiv/raw/num-edge-list.csv.gz"), "uncompressed will do");
     std::fs::create_dir_all(dir.path().join("npz")).unwrap();
     std::fs::write(dir.path().join("npz/polblogs.npz"), "").unwrap();
     assert_eq!(missing("polblogs"), None);

@@ -328,6 +328,8 @@ const ARXIV: &[RemoteFile] = &[RemoteFile {
     sha256: Some("49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276"),
     unpack: Some(Unpack::Zip {
         members: &[
+            "raw/num-node-list.csv.gz",
+            "raw/num-edge-list.csv.gz",
             "raw/edge.csv.gz",
             "raw/node-feat.csv.gz",
             "raw/node-label.csv.gz",
@@ -384,7 +386,7 @@ const YANARDAG: Citation =
 const NOT_STATED: &str = "not stated";
 const TU_LICENCE: &str = "not stated; collected by TUDataset (Morris et al. 2020)";
 const CONVERT: &str =
-    "a MATLAB file is downloaded; turn it into NumPy arrays with `python scripts/mat_to_npz.py FILE.mat FILE.npz`";
+    "the download is a MATLAB file; convert it to the .npz beside it with scripts/mat_to_npz.py before loading";
 
 /// Every dataset of the thesis.
 pub static DATASETS: &[Entry] = &[
