@@ -3,6 +3,7 @@
 //! | file | what it reads |
 //! | --- | --- |
 //! | [`registry`] | every dataset of the thesis: names, citation, counts, format, addresses, checksums |
+//! | [`mod@load`] | from a name or a path to a dataset |
 //! | [`download`] | fetching over HTTPS with resume, checksum and unpacking |
 //! | [`embedded`] | Zachary's karate club, which needs no file |
 //! | [`planetoid`] | `ind.NAME.*` pickles (Cora, CiteSeer, PubMed) |
@@ -21,6 +22,7 @@ pub mod embedded;
 pub mod facts;
 pub mod geom_gcn;
 pub mod linkx;
+pub mod load;
 pub mod npz;
 pub mod ogb;
 mod pickle;
@@ -30,6 +32,7 @@ pub mod registry;
 pub mod text;
 pub mod tu;
 
+pub use self::load::load;
 pub use self::protocol::{protocol_folds, protocol_splits};
 
 use crate::error::{Error, Result};
