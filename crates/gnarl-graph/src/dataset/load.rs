@@ -1,0 +1,85 @@
+//! From a name or a path to a dataset: which loader reads it, and where its files lie in the data folder.
+
+use std::path::{Path, PathBuf};
+
+use crate::dataset::registry::{self, Entry, Format};
+use crate::dataset::{Dataset, Loaded, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, tu};
+use crate::error::{Error, Result};
+use crate::generate::{self, CsbmConfig, SbbamConfig};
+use crate::graph::{BuildReport, Graph};
+
+/// Names that need no file: the karate club, and one random graph of each study's model.
+pub const BUILT_IN: [&str; 3] = ["karate", "sbbam", "csbm"];
+
+/// Loads a dataset by name or alias, whatever the case, from the data folder; `karate`, `sbbam` and `csbm` need none,
+/// the last two are drawn from the seed. What is no name and looks like a path is read as a user's own files.
+///
+/// ```
+/// let karate = gnarl_graph::dataset::load("karate", std::path::Path::new("."), 0)?;
+/// assert_eq!(karate.graph()?.num_edges(), 78);
+/// # Ok::<(), gnarl_graph::Error>(())
+/// ```
+pub fn load(name_or_path: &str, data_dir: &Path, seed: u64) -> Result<Loaded> {
+    if let Some(entry) = registry::get(name_or_path) {
+        return load_entry(entry, data_dir);
+    }
+    let name = name_or_path.to_lowercase();
+    let own = |graph: Graph, report| Loaded {
+        name: if BUILT_IN.contains(&name.as_str()) { name.clone() } else { name_or_path.to_string() },
+        dataset: Dataset::Node(graph),
+        report,
+        entry: None,
+    };
+    let none_dropped = BuildReport::default();
+    match name.as_str() {
+        "karate" => Ok(own(embedded::karate(), none_dropped)),
+        "sbbam" => Ok(own(generate::sbbam(&SbbamConfig::default(), seed)?, none_dropped)),
+        "csbm" => Ok(own(generate::csbm(&CsbmConfig::default(), seed)?, none_dropped)),
+        _ if looks_like_a_path(name_or_path) => {
+            edge_list::load(Path::new(name_or_path)).map(|(graph, report)| own(graph, report))
+        }
+        _ => Err(Error::unknown("dataset", name_or_path, registry::names().chain(BUILT_IN))),
+    }
+}
+
+/// Loads a dataset of the registry; a file that is not there is [`Error::Absent`].
+pub fn load_entry(entry: &'static Entry, data_dir: &Path) -> Result<Loaded> {
+    if let Some(missing) = entry.first_missing(data_dir) {
+        return Err(absent(entry, data_dir, missing));
+    }
+    let name = entry.name;
+    let at = |folder: &str| data_dir.join(folder);
+    let npz_file = |folder: &str| -> PathBuf { at(folder).join(format!("{name}.npz")) };
+    let (dataset, report) = match entry.format {
+        Format::Planetoid => node(planetoid::load(&at("planetoid"), name)?),
+        Format::GeomGcn => node(geom_gcn::load(&at("geom-gcn").join(name), &at("geom-gcn/splits"), name)?),
+        Format::Npz => node(npz::load(&npz_file("npz"), entry.binarise)?),
+        Format::Ogb => node(ogb::load(&at("ogb/arxiv"))?),
+        Format::OgbYear => node(ogb::load_arxiv_year(&at("ogb/arxiv"))?),
+        Format::Linkx => node(linkx::load(&npz_file("linkx"))?),
+        Format::Facebook100 => node(linkx::load_facebook100(&npz_file("linkx"))?),
+        Format::Tu => {
+            let (set, report) = tu::load(&at("tu").join(name), Some(&at("tu/splits")), name)?;
+            (Dataset::Graphs(set), report)
+        }
+    };
+    Ok(Loaded { name: name.to_string(), dataset, report, entry: Some(entry) })
+}
+
+/// What to do about a missing file: download it, or do what the download's note asks for.
+fn absent(entry: &Entry, data_dir: &Path, missing: String) -> Error {
+    let is_converted = !entry.files.iter().any(|f| f.provides().contains(&missing));
+    let download = entry.files.first().map(|f| data_dir.join(f.path)).filter(|f| f.is_file());
+    match (entry.note, download) {
+        (Some(note), Some(file)) if is_converted => Error::data(&file, format!("{missing} is missing"), note),
+        _ => Error::Absent { name: entry.name.to_string(), dir: data_dir.to_path_buf(), missing },
+    }
+}
+
+fn node((graph, report): (Graph, BuildReport)) -> (Dataset, BuildReport) {
+    (Dataset::Node(graph), report)
+}
+
+fn looks_like_a_path(name: &str) -> bool {
+    name.contains(['/', '\\', '.']) || Path::new(name).exists()
+}
