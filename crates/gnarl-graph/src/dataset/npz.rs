@@ -237,22 +237,22 @@ impl NpzArchive {
 
     /// Reads a member as finite `f32`s.
     pub fn f32s(&mut self, member: &str) -> Result<Array<f32>> {
-        self.read(member, &|value| value.to_f32())
+        self.read(member, |value| value.to_f32())
     }
 
     /// Reads a member as `i64`s; floats must be whole.
     pub fn i64s(&mut self, member: &str) -> Result<Array<i64>> {
-        self.read(member, &|value| value.to_i128().and_then(|v| i64::try_from(v).ok()))
+        self.read(member, |value| value.to_i128().and_then(|v| i64::try_from(v).ok()))
     }
 
     /// Reads a member as `u64`s; floats must be whole, nothing negative.
     pub fn u64s(&mut self, member: &str) -> Result<Array<u64>> {
-        self.read(member, &|value| value.to_i128().and_then(|v| u64::try_from(v).ok()))
+        self.read(member, |value| value.to_i128().and_then(|v| u64::try_from(v).ok()))
     }
 
     /// Reads a member as `bool`s; numbers must be 0 or 1.
     pub fn bools(&mut self, member: &str) -> Result<Array<bool>> {
-        self.read(member, &|value| match value.to_i128() {
+        self.read(member, |value| match value.to_i128() {
             Some(0) => Some(false),
             Some(1) => Some(true),
             _ => None,
@@ -262,7 +262,7 @@ impl NpzArchive {
     /// Reads a member as ids below `end`.
     pub(super) fn ids(&mut self, member: &str, end: u64) -> Result<Array<u32>> {
         let end = i128::from(end.min(1 << 32));
-        self.read(member, &move |value| value.to_i128().filter(|v| (0..end).contains(v)).map(|v| v as u32))
+        self.read(member, move |value| value.to_i128().filter(|v| (0..end).contains(v)).map(|v| v as u32))
     }
 
     /// Reads a two-dimensional member as finite `f32`s.
@@ -274,18 +274,13 @@ impl NpzArchive {
         DenseMatrix::new(rows, cols, array.data).map_err(|e| self.fault(member, e.to_string()))
     }
 
-    /// The file.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// An error at a member of this archive.
     pub(super) fn fault(&self, member: &str, what: impl Into<String>) -> Error {
         Error::data(&self.path, format!("member {member}"), what)
     }
 
     /// Reads a member through `convert`, which gives `None` for a value that does not fit.
-    fn read<T: Copy>(&mut self, member: &str, convert: &dyn Fn(Value) -> Option<T>) -> Result<Array<T>> {
+    fn read<T: Copy>(&mut self, member: &str, convert: impl Fn(Value) -> Option<T>) -> Result<Array<T>> {
         let fault = |what: String| Error::data(&self.path, format!("member {member}"), what);
         let damaged = |e: std::io::Error| fault(format!("cannot be decompressed ({e}), fetch the file again"));
         let index = self.zip.index_for_name(&format!("{member}.npy")).ok_or_else(|| fault("missing".into()))?;
@@ -521,7 +516,7 @@ fn read_items<T: Copy>(
     reader: &mut impl Read,
     header: &Header,
     count: usize,
-    convert: &dyn Fn(Value) -> Option<T>,
+    convert: impl Fn(Value) -> Option<T>,
 ) -> std::result::Result<Vec<T>, ItemFault> {
     const ITEMS_AT_ONCE: usize = 1 << 13;
     let size = header.item_bytes;
