@@ -621,11 +621,11 @@ mod tests {
     #[test]
     fn errors_far_into_a_file_name_their_line() {
         let mut text = "1 2\n".repeat(PIECE_BYTES);
-        text.push_str("# a comment\n3 4\n5 x\n");
+        text.push_str("# a comment\n3 4\n3 4\n5 x\n");
         let e = parse_edges(Path::new("f"), text.as_bytes()).unwrap_err().to_string();
-        assert!(e.starts_with(&format!("f: line {}: 'x' is not a node id", PIECE_BYTES + 3)), "{e}");
+        assert!(e.starts_with(&format!("f: line {}: 'x' is not a node id", PIECE_BYTES + 4)), "{e}");
         let good = parse_edges(Path::new("f"), &text.as_bytes()[..text.len() - 4]).unwrap();
-        assert_eq!((good.edges.len(), good.num_nodes), (PIECE_BYTES + 1, 5));
+        assert_eq!((good.edges.len(), good.num_nodes), (PIECE_BYTES + 2, 5));
     }
 
     #[test]

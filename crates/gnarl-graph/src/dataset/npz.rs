@@ -378,7 +378,10 @@ struct Header {
 impl Header {
     /// Reads magic, version and description, and says how many bytes they took of the member's `size`.
     fn read(reader: &mut impl Read, size: u64) -> std::result::Result<(Self, u64), String> {
-        let short = |_| "ends within its header, fetch the file again".to_string();
+        let short = |e: std::io::Error| match e.kind() {
+            std::io::ErrorKind::UnexpectedEof => "ends within its header, fetch the file again".to_string(),
+            _ => format!("cannot be decompressed ({e}), fetch the file again"),
+        };
         let mut start = [0; 8];
         reader.read_exact(&mut start).map_err(short)?;
         if !start.starts_with(b"\x93NUMPY") {
