@@ -41,7 +41,7 @@ pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>> {
 /// Lines that are not blank, each with its number in the file (from 1), without spaces or `'\r'` at either end.
 ///
 /// Tabs stay: they separate fields, which may be empty.
-pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> + Clone {
     text.split('\n')
         .enumerate()
         .map(|(i, line)| (i + 1, line.trim_matches([' ', '\r'])))
