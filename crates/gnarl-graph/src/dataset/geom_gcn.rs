@@ -5,9 +5,9 @@
 //! a node a line: id, comma-separated features, class, separated by tabs. Both open with a header line. The splits
 //! are 48 / 32 / 20 %, whatever their file names say.
 
-use std::io::{Cursor, Read};
 use std::path::Path;
 
+use crate::dataset::npz::NpzArchive;
 use crate::dataset::text;
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -20,12 +20,6 @@ use crate::split::Split;
 const MAX_FEATURES: usize = 1 << 24;
 /// Public splits per dataset.
 const NUM_SPLITS: usize = 10;
-/// Largest split file read, 64 MiB; the largest here has 3 kB.
-const MAX_SPLIT_BYTES: u64 = 64 << 20;
-/// Most members of a split file; there are three.
-const MAX_MEMBERS: usize = 16;
-/// Longest header of an array; NumPy's have 128 bytes.
-const MAX_HEADER_BYTES: usize = 4096;
 
 /// Loads the graph in `dir` and the splits `NAME_split_0.6_0.2_{0..9}.npz` in `splits_dir`, called `geom-gcn-0` to
 /// `geom-gcn-9`. A graph without any of these files loads without splits; one with only some of them does not.
@@ -140,69 +134,21 @@ fn read_splits(dir: &Path, name: &str, num_nodes: usize) -> Result<Vec<Split>> {
 }
 
 fn read_split(path: &Path, name: String, num_nodes: usize) -> Result<Split> {
-    let bytes = text::read_bytes(path, MAX_SPLIT_BYTES)?;
-    let part = |member: &str| -> Result<Vec<u32>> {
-        let mask = read_mask(path, &bytes, member, num_nodes)?;
-        Ok((0..num_nodes as u32).filter(|&u| mask[u as usize]).collect())
-    };
+    let mut archive = NpzArchive::open(path)?;
+    let mut part = |member: &str| read_mask(&mut archive, member, num_nodes);
     Split::new(name, part("train_mask")?, part("val_mask")?, part("test_mask")?).map_err(|e| match e {
         Error::Argument { what, .. } => Error::data(path, "masks", what),
         other => other,
     })
 }
 
-/// One array of booleans of an `.npz` file. Its size is checked against `num_nodes` before it is unpacked.
-fn read_mask(path: &Path, bytes: &[u8], member: &str, num_nodes: usize) -> Result<Vec<bool>> {
-    let refuse = |what: String| Error::data(path, format!("member {member}"), what);
-    let mut zip = zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| refuse(format!("not a zip file: {e}")))?;
-    if zip.len() > MAX_MEMBERS {
-        return Err(refuse(format!("{} members, at most {MAX_MEMBERS} are read", zip.len())));
+/// The nodes that a mask of one boolean per node marks.
+fn read_mask(archive: &mut NpzArchive, member: &str, num_nodes: usize) -> Result<Vec<u32>> {
+    let mask = archive.bools(member)?;
+    if mask.shape != [num_nodes] {
+        return Err(archive.fault(member, format!("shape {:?}, [{num_nodes}] is expected: one per node", mask.shape)));
     }
-    let file = zip.by_name(&format!("{member}.npy")).map_err(|e| refuse(format!("cannot be opened: {e}")))?;
-    let limit = MAX_HEADER_BYTES + num_nodes;
-    if file.size() > limit as u64 {
-        return Err(refuse(format!("{} bytes, too many for a mask of {num_nodes} nodes", file.size())));
-    }
-    let mut array = Vec::with_capacity(file.size() as usize);
-    file.take(limit as u64 + 1).read_to_end(&mut array).map_err(|e| refuse(format!("cannot be unpacked: {e}")))?;
-    parse_mask(&array, num_nodes).map_err(refuse)
-}
-
-/// Booleans or bytes 0 and 1 in NumPy's format; an error is what is wrong with them.
-///
-/// The header is matched, not evaluated: it is a Python literal, in which a stranger may nest as deep as they like.
-fn parse_mask(array: &[u8], num_nodes: usize) -> std::result::Result<Vec<bool>, String> {
-    let (header, data) = split_npy(array).ok_or("not a NumPy array")?;
-    let header: String = header.chars().filter(|c| !c.is_whitespace()).collect();
-    // What stands between two marks in the header.
-    let between = |open: &str, close: char| Some(header.split_once(open)?.1.split_once(close)?.0);
-    let kind = between("'descr':'", '\'').ok_or("an array without a type")?;
-    if !matches!(kind, "|u1" | "|b1") {
-        return Err(format!("elements of type {}, bytes or booleans are expected", text::quoted(kind)));
-    }
-    let shape = between("'shape':(", ')').ok_or("an array without a shape")?;
-    if shape != format!("{num_nodes},") {
-        return Err(format!("shape {}, '{num_nodes},' is expected: one per node", text::quoted(shape)));
-    }
-    if data.len() != num_nodes {
-        return Err(format!("{} bytes of data for {num_nodes} nodes", data.len()));
-    }
-    match data.iter().position(|&b| b > 1) {
-        Some(u) => Err(format!("node {u} is {}, 0 or 1 is expected", data[u])),
-        None => Ok(data.iter().map(|&b| b == 1).collect()),
-    }
-}
-
-/// The header and the data of an array in NumPy's format.
-fn split_npy(array: &[u8]) -> Option<(&str, &[u8])> {
-    let (&version, rest) = array.strip_prefix(b"\x93NUMPY")?.split_first()?;
-    let (size, rest) = match version {
-        1 => (u32::from(u16::from_le_bytes(*rest.get(1..)?.first_chunk()?)), rest.get(3..)?),
-        2 | 3 => (u32::from_le_bytes(*rest.get(1..)?.first_chunk()?), rest.get(5..)?),
-        _ => return None,
-    };
-    let (header, data) = rest.split_at_checked(size as usize)?;
-    Some((std::str::from_utf8(header).ok()?, data))
+    Ok((0..num_nodes as u32).filter(|&u| mask.data[u as usize]).collect())
 }
 
 /// Fuzzing: whatever the file of nodes may hold.
@@ -220,5 +166,6 @@ pub fn fuzz_edges(bytes: &[u8]) -> Result<()> {
 /// Fuzzing: whatever a split file may hold.
 #[doc(hidden)]
 pub fn fuzz_split(bytes: &[u8], num_nodes: usize) -> Result<()> {
-    read_mask(Path::new("fuzz.npz"), bytes, "train_mask", num_nodes).map(drop)
+    let mut archive = NpzArchive::from_bytes(Path::new("fuzz.npz"), bytes)?;
+    read_mask(&mut archive, "train_mask", num_nodes).map(drop)
 }
