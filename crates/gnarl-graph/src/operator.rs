@@ -145,7 +145,7 @@ pub fn powers(graph: &Graph, v: &[f64], exponent: f64) -> Result<Vec<f64>> {
 }
 
 /// A matrix with the graph's pattern: `diagonal(u)` where it is not zero, `entry(u, v, weight)` on each arc.
-fn assemble(
+pub(crate) fn assemble(
     graph: &Graph,
     diagonal: impl Fn(usize) -> f64,
     entry: impl Fn(usize, usize, f64) -> f64,
