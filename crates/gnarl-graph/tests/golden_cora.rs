@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use gnarl_graph::centrality::{Centrality, PageRank, core_numbers, pagerank, walk_counts};
 use gnarl_graph::dataset::planetoid;
-use gnarl_graph::operator::{ClassicalOperator, centrality_operator};
+use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::properties::components;
-use gnarl_graph::spectrum::{EigenSettings, Which, sparse_eigenpairs};
+use gnarl_graph::spectrum::{EigenSettings, Which, markov_symmetric, sparse_eigenpairs};
 use gnarl_graph::{CsrMatrix, Graph};
 use golden::assert_close;
 use serde::Deserialize;
@@ -100,16 +100,14 @@ fn ends_of_the_spectra() {
         let matrix = match op {
             ClassicalOperator::RandomWalkLaplacian => ClassicalOperator::SymmetricLaplacian.matrix(&graph).unwrap(),
             ClassicalOperator::MeanAggregation => {
-                let v = Centrality::Degree.values(&graph).unwrap();
-                centrality_operator(&graph, &v, -0.5, -0.5).unwrap()
+                markov_symmetric(&graph, &Centrality::Degree.values(&graph).unwrap()).unwrap()
             }
             _ => op.matrix(&graph).unwrap(),
         };
         assert_close(&ends(&matrix), &expected.spectra.classical[&op.to_string()], 1e-9, &op.to_string());
     }
     for centrality in Centrality::ALL {
-        let v = centrality.values(&graph).unwrap();
-        let matrix = centrality_operator(&graph, &v, -0.5, -0.5).unwrap();
+        let matrix = markov_symmetric(&graph, &centrality.values(&graph).unwrap()).unwrap();
         assert_close(&ends(&matrix), &expected.spectra.markov[&centrality.to_string()], 1e-9, &centrality.to_string());
     }
 }
