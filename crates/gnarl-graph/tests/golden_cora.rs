@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use gnarl_graph::centrality::{Centrality, PageRank, core_numbers, pagerank, walk_counts};
 use gnarl_graph::dataset::planetoid;
 use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::properties::components;
+use gnarl_graph::properties::{components, density, diameter};
 use gnarl_graph::spectrum::{EigenSettings, Which, markov_symmetric, sparse_eigenpairs};
 use gnarl_graph::{CsrMatrix, Graph};
 use golden::assert_close;
@@ -19,6 +19,7 @@ use serde::Deserialize;
 struct Cora {
     num_nodes: usize,
     num_edges: usize,
+    density: f64,
     /// One digit per node.
     core: String,
     /// Each size and how many components have it.
@@ -36,6 +37,7 @@ struct Cora {
 struct Size {
     num_nodes: usize,
     num_edges: usize,
+    diameter: u32,
 }
 
 /// The eight smallest eigenvalues, then the eight largest, ascending.
@@ -55,6 +57,7 @@ fn cora() -> Option<(Graph, Cora)> {
 fn centralities_and_components() {
     let Some((graph, expected)) = cora() else { return };
     assert_eq!((graph.num_nodes(), graph.num_edges()), (expected.num_nodes, expected.num_edges));
+    assert_close(&[density(&graph)], &[expected.density], 1e-16, "density");
 
     let core: String = core_numbers(&graph).iter().map(u32::to_string).collect();
     assert_eq!(core, expected.core);
@@ -94,6 +97,7 @@ fn ends_of_the_spectra() {
     let graph = graph.largest_component().0;
     let size = &expected.largest_component;
     assert_eq!((graph.num_nodes(), graph.num_edges()), (size.num_nodes, size.num_edges));
+    assert_eq!(diameter(&graph), Some(size.diameter));
 
     for op in ClassicalOperator::ALL {
         // The two that are not symmetric have the spectrum of a symmetric one: SciPy's figures say so too.

@@ -1,5 +1,6 @@
 //! The golden files: expected values from NetworkX, igraph, NumPy, SciPy and scikit-learn, made by
 //! `tests/golden/make.sh`, which names each call.
+#![allow(dead_code, reason = "each test file compares its own part")]
 
 use std::path::Path;
 
@@ -21,7 +22,6 @@ pub struct Graphs {
 }
 
 /// One graph and what other tools say about it.
-#[allow(dead_code, reason = "each test file compares its own part")]
 #[derive(Deserialize)]
 pub struct GraphRow {
     pub name: String,
@@ -41,7 +41,6 @@ pub struct GraphRow {
 }
 
 /// A partition and its modularity.
-#[allow(dead_code, reason = "each test file compares its own part")]
 #[derive(Deserialize)]
 pub struct ModularityRow {
     pub communities: Vec<u32>,
