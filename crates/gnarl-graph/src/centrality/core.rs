@@ -1,55 +1,45 @@
-//! Core numbers by the bucket algorithm of Batagelj and Zaveršnik (2003).
+//! Core numbers: the bucket algorithm of Batagelj and Zaveršnik (2003), one bucket at a time.
 //!
-//! The thesis' pseudo-code (`algo:kcore`) prunes once for each k; a k-core needs pruning to a fixed point, which
-//! removing nodes in order of their remaining degree does.
+//! The thesis' pseudo-code (`algo:kcore`) prunes once for each k; a k-core needs pruning to a fixed point. Here the nodes
+//! of remaining degree k, and those that come down to k while they are taken away, have core number k. The published
+//! algorithm keeps all buckets up to date and touches four arrays for each arc; collecting a bucket when its turn has
+//! come touches one.
+
+use std::cmp::Ordering;
 
 use crate::graph::Graph;
 
 /// The core number of every node: the largest k such that it is in a subgraph of minimum degree k.
 ///
-/// Weights are not used. O(n + m) time; four `u32` arrays of n beside the result.
+/// Weights are not used. O(n + m) time: a node is looked at once for each arc, and in `core + 1 <= degree + 1` rounds.
+/// Two `u32` arrays of at most n beside the result.
 pub fn core_numbers(graph: &Graph) -> Vec<u32> {
-    let n = graph.num_nodes();
-    let mut degree: Vec<u32> = (0..n as u32).map(|u| graph.degree(u) as u32).collect();
-    let max_degree = degree.iter().copied().max().unwrap_or(0) as usize;
-
-    // `order` holds the nodes by remaining degree; `first[d]` is where those of degree d begin.
-    let mut first = vec![0u32; max_degree + 2];
-    for &d in &degree {
-        first[d as usize + 1] += 1;
-    }
-    for d in 0..=max_degree {
-        first[d + 1] += first[d];
-    }
-    let mut cursor = first.clone();
-    let mut order = vec![0u32; n];
-    let mut position = vec![0u32; n];
-    for u in 0..n {
-        let slot = &mut cursor[degree[u] as usize];
-        order[*slot as usize] = u as u32;
-        position[u] = *slot;
-        *slot += 1;
-    }
-    drop(cursor);
-
-    for i in 0..n {
-        let u = order[i];
-        let core = degree[u as usize];
-        for &v in graph.neighbours(u) {
-            let d = degree[v as usize];
-            if d > core {
-                // Move v to the front of its bucket, then let the bucket begin after it: v is one degree lower.
-                let front = first[d as usize];
-                let w = order[front as usize];
-                let at = position[v as usize];
-                order[front as usize] = v;
-                order[at as usize] = w;
-                position[v as usize] = front;
-                position[w as usize] = at;
-                first[d as usize] = front + 1;
-                degree[v as usize] = d - 1;
+    let n = graph.num_nodes() as u32;
+    let mut degree: Vec<u32> = (0..n).map(|u| graph.degree(u) as u32).collect();
+    let mut left: Vec<u32> = (0..n).collect();
+    let mut bucket = Vec::new();
+    let mut k = 0;
+    while !left.is_empty() {
+        // Degrees below k belong to nodes that joined an earlier bucket while it was emptied.
+        left.retain(|&u| {
+            let remaining = degree[u as usize].cmp(&k);
+            if remaining == Ordering::Equal {
+                bucket.push(u);
+            }
+            remaining == Ordering::Greater
+        });
+        while let Some(u) = bucket.pop() {
+            for &v in graph.neighbours(u) {
+                let d = &mut degree[v as usize];
+                if *d > k {
+                    *d -= 1;
+                    if *d == k {
+                        bucket.push(v);
+                    }
+                }
             }
         }
+        k += 1;
     }
     degree
 }

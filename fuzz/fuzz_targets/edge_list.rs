@@ -1,0 +1,8 @@
+//! A user's own edge list.
+#![no_main]
+
+use gnarl_graph::dataset::edge_list;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    edge_list::fuzz_edge_list(data);
+});

@@ -1,0 +1,8 @@
+//! LINKX and Facebook100 arrays.
+#![no_main]
+
+use gnarl_graph::dataset::linkx;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    linkx::fuzz_linkx(data);
+});

@@ -1,0 +1,8 @@
+//! NumPy zips with CSR arrays.
+#![no_main]
+
+use gnarl_graph::dataset::npz;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    npz::fuzz_npz(data);
+});

@@ -1,0 +1,8 @@
+//! OGB's csv folder.
+#![no_main]
+
+use gnarl_graph::dataset::ogb;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    ogb::fuzz_ogb(data);
+});

@@ -1,0 +1,8 @@
+//! TU graph-classification text.
+#![no_main]
+
+use gnarl_graph::dataset::tu;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    tu::fuzz_tu(data);
+});
