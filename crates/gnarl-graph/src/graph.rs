@@ -335,7 +335,7 @@ impl Graph {
     }
 
     /// Shares the other graph's features, labels and splits.
-    fn carry_from(&mut self, other: &Self) {
+    pub(crate) fn carry_from(&mut self, other: &Self) {
         self.features = other.features.clone();
         self.labels = other.labels.clone();
         self.splits = other.splits.clone();
