@@ -66,10 +66,10 @@ pub fn cheeger_exact(graph: &Graph, v: &[f64], boundary: Boundary) -> Result<Opt
     let mut best: Option<(f64, u32)> = None;
     for step in 1u32..1 << free {
         set.flip(step.trailing_zeros());
-        if let Some(ratio) = set.ratio() {
-            if best.is_none_or(|(b, _)| ratio < b) {
-                best = Some((ratio, step ^ (step >> 1)));
-            }
+        if let Some(ratio) = set.ratio()
+            && best.is_none_or(|(b, _)| ratio < b)
+        {
+            best = Some((ratio, step ^ (step >> 1)));
         }
     }
     Ok(best.map(|(_, code)| {
@@ -95,25 +95,26 @@ pub fn cheeger_upper_bound(graph: &Graph, v: &[f64], boundary: Boundary, scores:
     }
     let mut order: Vec<u32> = (0..n as u32).collect();
     order.sort_by(|&a, &b| scores[a as usize].total_cmp(&scores[b as usize]));
-    let mut best: Option<(f64, Vec<u32>)> = None;
-    for _ in 0..2 {
-        let mut best_length = None;
+    let mut best: Option<(f64, bool, usize)> = None;
+    // The vertex boundary of a set is not that of the rest, so sweep from both ends.
+    for backwards in [false, true] {
         for length in 1..n {
             set.flip(order[length - 1]);
-            if let Some(ratio) = set.ratio() {
-                if best.as_ref().is_none_or(|(b, _)| ratio < *b) && best_length.is_none_or(|(b, _)| ratio < b) {
-                    best_length = Some((ratio, length));
-                }
+            if let Some(ratio) = set.ratio()
+                && best.is_none_or(|(b, ..)| ratio < b)
+            {
+                best = Some((ratio, backwards, length));
             }
         }
-        if let Some((ratio, length)) = best_length {
-            best = Some((ratio, order[..length].to_vec()));
-        }
-        // The vertex boundary of a set is not that of the rest, so sweep from the other end as well.
         order.reverse();
         set = GrowingSet::of(graph, &set.v, boundary, []);
     }
-    Ok(best.map(|(_, nodes)| GrowingSet::of(graph, &set.v, boundary, nodes).into_cut(false)))
+    Ok(best.map(|(_, backwards, length)| {
+        if backwards {
+            order.reverse();
+        }
+        GrowingSet::of(graph, &set.v, boundary, order[..length].iter().copied()).into_cut(false)
+    }))
 }
 
 /// The component of least volume where there are several: nothing joins it to the rest.
