@@ -1,1 +1,80 @@
-fn main() {}
+//! The `gnarl` command line: parse, call the library, print.
+//!
+//! | file | what belongs there |
+//! | --- | --- |
+//! | `args` | what the user may type, and the one line they get when it is wrong |
+//! | `commands/` | one file per command: from arguments to a report |
+//! | `output` | a report as tables or as one JSON object |
+//! | `progress` | bars and spinners on standard error |
+//! | `data_dir` | where datasets live |
+
+mod args;
+mod commands;
+mod data_dir;
+mod output;
+mod progress;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+
+use args::{Cli, Command, DataCommand};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return args::refuse(&error),
+    };
+    match start_threads(cli.global.threads).and_then(|()| run(&cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+/// Every command, in one place.
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    let global = &cli.global;
+    match &cli.command {
+        None => output::print(global, commands::demo::run(global)?),
+        Some(Command::Data(data)) => match data {
+            DataCommand::List => output::print(global, commands::data::list::run(global)?),
+            DataCommand::Info(args) => output::print(global, commands::data::info::run(global, args)?),
+            DataCommand::Get(args) => output::print(global, commands::data::get::run(global, args)?),
+            DataCommand::Check(args) => output::print(global, commands::data::check::run(global, args)?),
+        },
+        Some(Command::Centrality(args)) => output::print(global, commands::centrality::run(global, args)?),
+        Some(Command::Spectrum(args)) => output::print(global, commands::spectrum::run(global, args)?),
+    }
+}
+
+/// Sets the size of the pool that every parallel part of the library runs on.
+fn start_threads(threads: Option<usize>) -> anyhow::Result<()> {
+    let Some(threads) = threads else { return Ok(()) };
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .with_context(|| format!("--threads {threads}: the threads could not be started"))
+}
+
+/// Prints the error on one line. Wrong usage and bad input exit with 2, what the user cannot help (network, solver,
+/// full disk) with 1.
+fn fail(error: &anyhow::Error) -> ExitCode {
+    use gnarl_graph::Error;
+    if output::is_broken_pipe(error) {
+        return ExitCode::SUCCESS;
+    }
+    let code = match error.downcast_ref::<Error>() {
+        Some(Error::Download { .. } | Error::NotConverged { .. }) => 1,
+        Some(_) => 2,
+        None => match error.downcast_ref::<std::io::Error>() {
+            Some(_) => 1,
+            None => 2,
+        },
+    };
+    let line = format!("{error:#}").replace(['\n', '\r'], " ");
+    // Standard error may be closed: then there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "error: {line}");
+    ExitCode::from(code)
+}

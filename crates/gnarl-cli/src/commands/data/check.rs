@@ -1,0 +1,165 @@
+//! `gnarl data check`: loads datasets and compares their facts with what is known about them.
+
+use gnarl_graph::dataset::registry::Expected;
+use gnarl_graph::dataset::{Dataset, facts};
+use gnarl_graph::{BuildReport, Split};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::args::{CheckArgs, Global};
+use crate::commands::load;
+use crate::output::{self, Report, count, real};
+use crate::progress;
+
+/// What `gnarl data check` found: the facts themselves for one name, a list of such for several.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum CheckReport {
+    /// One name was given.
+    One(Box<Checked>),
+    /// Several were.
+    Several {
+        /// In the order given.
+        datasets: Vec<Checked>,
+    },
+}
+
+/// One dataset.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    name: String,
+    stats: Value,
+    /// What loading dropped.
+    report: BuildReport,
+    splits: Vec<SplitSizes>,
+    /// What the registry says; null for a graph it does not know.
+    expected: Option<Expected>,
+    mismatches: Vec<facts::Check>,
+}
+
+#[derive(Debug, Serialize)]
+struct SplitSizes {
+    name: String,
+    train: usize,
+    val: usize,
+    test: usize,
+}
+
+impl From<&Split> for SplitSizes {
+    fn from(split: &Split) -> Self {
+        let name = split.name().to_string();
+        Self { name, train: split.train().len(), val: split.val().len(), test: split.test().len() }
+    }
+}
+
+/// Loads every dataset named and gathers its facts.
+pub fn run(global: &Global, args: &CheckArgs) -> anyhow::Result<CheckReport> {
+    let mut checked = args.names.iter().map(|name| check(global, name)).collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(match checked.pop() {
+        Some(only) if checked.is_empty() => CheckReport::One(Box::new(only)),
+        last => CheckReport::Several { datasets: checked.into_iter().chain(last).collect() },
+    })
+}
+
+fn check(global: &Global, name: &str) -> anyhow::Result<Checked> {
+    let loaded = load(global, name)?;
+    let (stats, splits) = progress::during(&format!("facts of {}", loaded.name), || {
+        Ok::<_, gnarl_graph::Error>(match &loaded.dataset {
+            Dataset::Node(graph) => (facts::node_facts(graph, &loaded.report, &loaded.name)?, graph.splits()),
+            Dataset::Graphs(set) => (facts::graph_set_facts(set), set.splits()),
+        })
+    })?;
+    Ok(Checked {
+        mismatches: loaded.entry.map_or_else(Vec::new, |entry| facts::mismatches(entry, &stats)),
+        expected: loaded.entry.map(|entry| entry.expected),
+        splits: splits.iter().map(SplitSizes::from).collect(),
+        report: loaded.report,
+        stats,
+        name: loaded.name,
+    })
+}
+
+impl CheckReport {
+    fn all(&self) -> &[Checked] {
+        match self {
+            CheckReport::One(only) => std::slice::from_ref(only),
+            CheckReport::Several { datasets } => datasets,
+        }
+    }
+}
+
+impl Report for CheckReport {
+    fn text(&self) -> String {
+        self.all().iter().map(Checked::text).collect::<Vec<_>>().join("\n")
+    }
+
+    fn complaint(self) -> Option<anyhow::Error> {
+        let wrong: Vec<String> = (self.all().iter())
+            .flat_map(|c| c.mismatches.iter().map(move |m| format!("{}: {m}", c.name)))
+            .collect();
+        let first = wrong.first()?;
+        let more = if wrong.len() > 1 { format!(" and {} more", wrong.len() - 1) } else { String::new() };
+        Some(anyhow::anyhow!("{first}{more}; the files are not the published ones, get them again"))
+    }
+}
+
+impl Checked {
+    fn text(&self) -> String {
+        let mut table = output::table(&[&self.name, ">", ""]);
+        for (key, value) in self.stats.as_object().into_iter().flatten() {
+            // The one fact that is a node, not a number.
+            let shown = if key == "pagerank_argmax" { value.to_string() } else { show(value) };
+            table.add_row([key.clone(), shown, self.verdict(key)]);
+        }
+        let BuildReport { edges_given, self_loops, duplicates, conflicting_weights, .. } = self.report;
+        let mut text = output::render(&table);
+        if edges_given > 0 {
+            text += &format!(
+                "\nof {} edges in the files, {} self-loops and {} repetitions were dropped\n",
+                count(edges_given),
+                count(self_loops),
+                count(duplicates)
+            );
+        }
+        if conflicting_weights > 0 {
+            text += &format!("{} repetitions had another weight; the first counts\n", count(conflicting_weights));
+        }
+        if let [first, ..] = &self.splits[..] {
+            let SplitSizes { name, train, val, test } = first;
+            let (number, train, val, test) =
+                (self.splits.len(), count(*train as u64), count(*val as u64), count(*test as u64));
+            text += &format!("splits: {number}, {name} has {train} / {val} / {test}\n");
+        }
+        text
+    }
+
+    /// A tick where the registry agrees, a cross and its number where not, nothing where it is silent.
+    fn verdict(&self, key: &str) -> String {
+        if let Some(wrong) = self.mismatches.iter().find(|m| m.key == key) {
+            return format!("✗ {} expected", show(&wrong.expected));
+        }
+        let Some(expected) = &self.expected else { return String::new() };
+        let is_compared = match key {
+            "nodes" | "classes" => true,
+            "graphs" | "node_labels" => expected.graphs.is_some(),
+            "features" => expected.graphs.is_none(),
+            "undirected_edges" | "mean_undirected_edges" => expected.undirected_edges.is_some(),
+            _ => false,
+        };
+        if is_compared { "✓".to_string() } else { String::new() }
+    }
+}
+
+/// A fact for people.
+fn show(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_string(),
+        Value::Number(number) => match number.as_u64() {
+            Some(whole) => count(whole),
+            None => number.as_f64().map_or_else(|| number.to_string(), real),
+        },
+        Value::Array(items) => items.iter().map(show).collect::<Vec<_>>().join(", "),
+        Value::Object(items) => items.iter().map(|(k, v)| format!("{k}: {}", show(v))).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}

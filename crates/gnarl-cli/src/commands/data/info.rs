@@ -1,0 +1,88 @@
+//! `gnarl data info`: one dataset in words.
+
+use gnarl_graph::dataset::registry::{self, Entry, Protocol, RemoteFile};
+use serde::Serialize;
+
+use super::{format_name, task_name};
+use crate::args::{Global, InfoArgs};
+use crate::data_dir;
+use crate::output::{self, Report, count};
+
+/// What `gnarl data info` found: the registry's entry, and where the files are.
+#[derive(Debug, Serialize)]
+pub struct InfoReport {
+    #[serde(flatten)]
+    entry: &'static Entry,
+    data_dir: String,
+    present: bool,
+    missing: Option<String>,
+}
+
+/// Looks a dataset up.
+pub fn run(global: &Global, args: &InfoArgs) -> anyhow::Result<InfoReport> {
+    let entry = registry::find(&args.name)?;
+    let dir = data_dir::resolve(global.data_dir.as_deref());
+    let missing = entry.first_missing(&dir);
+    Ok(InfoReport { entry, data_dir: dir.display().to_string(), present: missing.is_none(), missing })
+}
+
+impl Report for InfoReport {
+    fn text(&self) -> String {
+        let entry = self.entry;
+        let mut rows = vec![("name", entry.name.to_string())];
+        if !entry.aliases.is_empty() {
+            rows.push(("also", entry.aliases.join(", ")));
+        }
+        rows.push(("what", entry.title.to_string()));
+        rows.push(("task", format!("{} classification", task_name(entry.task))));
+        rows.push(("size", size(entry)));
+        rows.push(("split", protocol(entry.protocol)));
+        rows.push(("cite", entry.citation.to_string()));
+        rows.push(("licence", entry.licence.to_string()));
+        rows.push(("format", format_name(entry.format).to_string()));
+        if let Some(note) = entry.note {
+            rows.push(("note", note.to_string()));
+        }
+        rows.push(("folder", self.data_dir.clone()));
+        rows.push(("present", self.missing.as_ref().map_or("yes".into(), |file| format!("no: {file} is missing"))));
+        let mut files = output::table(&["file", "sha256", "from"]);
+        for RemoteFile { url, path, sha256, .. } in entry.files {
+            let checksum = sha256.map_or("not known", |hash| &hash[..12]);
+            files.add_row([path, checksum, url]);
+        }
+        format!("{}\n{}", output::render(&output::pairs(rows)), output::render(&files))
+    }
+}
+
+fn size(entry: &Entry) -> String {
+    let expected = &entry.expected;
+    let mut parts = Vec::new();
+    let mut part = |number: Option<usize>, what: &str| {
+        parts.extend(number.map(|n| format!("{} {what}", count(n as u64))));
+    };
+    part(expected.graphs, "graphs");
+    part(Some(expected.nodes), "nodes");
+    part(expected.undirected_edges, "undirected edges");
+    part(expected.features, if expected.graphs.is_some() { "node labels" } else { "features" });
+    part(Some(expected.classes), "classes");
+    parts.join(", ")
+}
+
+/// The protocol as one would say it.
+fn protocol(protocol: Protocol) -> String {
+    match protocol {
+        Protocol::PlanetoidPublic => "the public split of the files: 20 per class / 500 / 1,000".into(),
+        Protocol::GeomGcnTen => "the ten splits of the files: 48 / 32 / 20 %".into(),
+        Protocol::PerClass { train, val, test } => {
+            format!("{train} per class / {} / {}, at random", count(val as u64), count(test as u64))
+        }
+        Protocol::LargestComponentFractions { train, val } => {
+            let share = |x: f64| output::real((100.0 * x).round());
+            let test = share(1.0 - train - val);
+            format!("{} / {} / {test} % of the largest component, at random", share(train), share(val))
+        }
+        Protocol::OgbTime => "the split of the files, by year".into(),
+        Protocol::LinkxHalfQuarter => "five splits of 50 / 25 / 25 %, at random".into(),
+        Protocol::Folds(k) => format!("{k} stratified folds"),
+    }
+}

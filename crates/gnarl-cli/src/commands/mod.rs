@@ -1,0 +1,34 @@
+//! One file per command: from arguments to a [`Report`](crate::output::Report).
+
+pub mod centrality;
+pub mod data;
+pub mod demo;
+pub mod spectrum;
+
+use gnarl_graph::dataset::{self, Dataset, Loaded};
+use gnarl_graph::{Error, Graph};
+
+use crate::args::Global;
+use crate::{data_dir, progress};
+
+/// Loads a dataset by name or path, with a spinner where that takes long.
+fn load(global: &Global, name: &str) -> anyhow::Result<Loaded> {
+    let dir = data_dir::resolve(global.data_dir.as_deref());
+    Ok(progress::during(&format!("loading {name}"), || dataset::load(name, &dir, global.seed))?)
+}
+
+/// Loads a dataset that must be one graph; `command` needs it so.
+fn load_graph(global: &Global, name: &str, command: &'static str) -> anyhow::Result<(String, Graph)> {
+    let loaded = load(global, name)?;
+    match loaded.dataset {
+        Dataset::Node(graph) => Ok((loaded.name, graph)),
+        Dataset::Graphs(set) => {
+            let what = format!(
+                "{} is a set of {} graphs, and {command} needs one graph; `gnarl data list` names those of task node",
+                loaded.name,
+                set.len()
+            );
+            Err(Error::argument(command, what).into())
+        }
+    }
+}

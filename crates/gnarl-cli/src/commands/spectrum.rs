@@ -1,0 +1,228 @@
+//! `gnarl spectrum`: eigenvalues of classical and centrality operators, and what they say about the graph.
+
+use gnarl_graph::properties::{DirichletEnergy, components, dirichlet_energy};
+use gnarl_graph::spectrum::{self, CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport};
+use gnarl_graph::{DenseMatrix, Error, Features, Graph};
+use serde::Serialize;
+
+use super::load_graph;
+use crate::args::{Global, SpectrumArgs};
+use crate::output::{self, Report, count, real};
+use crate::progress;
+
+/// Nodes in a component beyond which `--full` is refused: six dense problems of this size take some 3 GB.
+const MAX_FULL: usize = 8_000;
+/// Feature columns made dense at a time.
+const COLUMNS: usize = 64;
+/// Eigenvalues below this share of the largest are rounding errors of zero.
+const ROUNDING: f64 = 1e-12;
+
+/// What `gnarl spectrum` found.
+#[derive(Debug, Serialize)]
+pub struct SpectrumOutput {
+    data: String,
+    /// Whether the rest of the graph was left out.
+    largest_component: bool,
+    #[serde(flatten)]
+    spectrum: SpectrumReport,
+    dirichlet_energy: Energies,
+}
+
+/// How much the nodes' features and classes differ along the edges; null where there are none.
+#[derive(Debug, Serialize)]
+struct Energies {
+    features: Option<Energy>,
+    /// Of one-hot classes, among the labelled nodes.
+    labels: Option<Energy>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Energy {
+    normalised: f64,
+    unnormalised: f64,
+}
+
+/// Computes the report of one graph, or of its largest component.
+pub fn run(global: &Global, args: &SpectrumArgs) -> anyhow::Result<SpectrumOutput> {
+    let (data, mut graph) = load_graph(global, &args.data, "spectrum")?;
+    if args.largest_component {
+        graph = graph.largest_component().0;
+    }
+    let settings = settings(&graph, args)?;
+    let what = format!("spectrum of {data}");
+    let spectrum = progress::during(&what, || spectrum::report(&graph, args.centrality, &settings))?;
+    let dirichlet_energy = progress::during(&format!("Dirichlet energy of {data}"), || energies(&graph))?;
+    Ok(SpectrumOutput { data, largest_component: args.largest_component, spectrum, dirichlet_energy })
+}
+
+fn settings(graph: &Graph, args: &SpectrumArgs) -> anyhow::Result<ReportSettings> {
+    let mut settings = ReportSettings::default();
+    if let Some(extremes) = args.extremes {
+        settings.extremes = extremes;
+    }
+    if args.full {
+        let largest = components(graph).sizes().iter().copied().max().unwrap_or(0);
+        if largest > MAX_FULL {
+            let what = format!(
+                "a component of {} nodes is too large for every eigenvalue (at most {}); leave --full out and use --extremes",
+                count(largest as u64),
+                count(MAX_FULL as u64)
+            );
+            return Err(Error::argument("--full", what).into());
+        }
+        settings.full_up_to = MAX_FULL;
+    }
+    Ok(settings)
+}
+
+fn energies(graph: &Graph) -> gnarl_graph::Result<Energies> {
+    let features = graph.features().map(|features| feature_energy(graph, features)).transpose()?;
+    let labels = graph.labels().map(|_| label_energy(graph)).transpose()?;
+    Ok(Energies { features, labels })
+}
+
+/// The energy is a sum over columns: sparse features become dense a few columns at a time.
+fn feature_energy(graph: &Graph, features: &Features) -> gnarl_graph::Result<Energy> {
+    let mut total = Energy { normalised: 0.0, unnormalised: 0.0 };
+    for first in (0..features.num_cols()).step_by(COLUMNS) {
+        let columns = first..(first + COLUMNS).min(features.num_cols());
+        let mut block = DenseMatrix::zeros(features.num_rows(), columns.len());
+        for u in 0..features.num_rows() {
+            let row = block.row_mut(u);
+            match features {
+                Features::Dense(dense) => {
+                    for (to, &from) in row.iter_mut().zip(&dense.row(u)[columns.clone()]) {
+                        *to = f64::from(from);
+                    }
+                }
+                Features::Sparse(sparse) => {
+                    let (indices, values) = sparse.row(u);
+                    for (&column, &value) in indices.iter().zip(values) {
+                        if columns.contains(&(column as usize)) {
+                            row[column as usize - first] = f64::from(value);
+                        }
+                    }
+                }
+            }
+        }
+        let energy = energy(graph, &block)?;
+        total.normalised += energy.normalised;
+        total.unnormalised += energy.unnormalised;
+    }
+    Ok(total)
+}
+
+fn label_energy(graph: &Graph) -> gnarl_graph::Result<Energy> {
+    let is_labelled = |u: &u32| graph.labels().is_some_and(|labels| labels.get(*u).is_some());
+    let labelled: Vec<u32> = (0..graph.num_nodes() as u32).filter(is_labelled).collect();
+    let graph = graph.subgraph(&labelled)?;
+    let num_classes = graph.labels().map_or(0, |labels| labels.num_classes());
+    let mut one_hot = DenseMatrix::zeros(graph.num_nodes(), num_classes);
+    for u in 0..graph.num_nodes() {
+        if let Some(class) = graph.labels().and_then(|labels| labels.get(u as u32)) {
+            one_hot.row_mut(u)[class as usize] = 1.0;
+        }
+    }
+    energy(&graph, &one_hot)
+}
+
+fn energy(graph: &Graph, x: &DenseMatrix<f64>) -> gnarl_graph::Result<Energy> {
+    Ok(Energy {
+        normalised: dirichlet_energy(graph, x, DirichletEnergy::Normalised)?,
+        unnormalised: dirichlet_energy(graph, x, DirichletEnergy::Unnormalised)?,
+    })
+}
+
+impl Report for SpectrumOutput {
+    fn text(&self) -> String {
+        let report = &self.spectrum;
+        let part = if self.largest_component { ", largest component" } else { "" };
+        let mut text = format!(
+            "spectrum of {}{part}: {} nodes, {} edges; V from {}\n\n",
+            self.data,
+            count(report.num_nodes as u64),
+            count(report.num_edges as u64),
+            report.centrality
+        );
+        text += &output::render(&self.eigenvalues());
+        text += &format!("\n{}", output::render(&self.numbers()));
+        if !report.cheeger.is_empty() {
+            text += &format!("\n{}", output::render(&cheeger(&report.cheeger)));
+        }
+        if !report.inequalities.is_empty() {
+            text += &format!("\n{}", output::render(&inequalities(&report.inequalities)));
+        }
+        let remarks = report.inequalities.iter().filter(|i| !i.note.is_empty()).map(|i| format!("{}: {}", i.name, i.note));
+        let remarks: Vec<String> = remarks.chain(report.notes.iter().cloned()).collect();
+        if !remarks.is_empty() {
+            text += &format!("\n{}\n", remarks.join("\n"));
+        }
+        text
+    }
+}
+
+impl SpectrumOutput {
+    fn eigenvalues(&self) -> comfy_table::Table {
+        let mut table = output::table(&["operator", "smallest eigenvalues", "largest eigenvalues"]);
+        for OperatorSpectrum { operator, smallest, largest, .. } in self.spectrum.operators.iter().chain([&self.spectrum.markov]) {
+            let size = smallest.iter().chain(largest).fold(0.0f64, |size, x| size.max(x.abs()));
+            let list = |values: &[f64]| {
+                let shown = values.iter().map(|&x| if x.abs() < ROUNDING * size { "0".to_string() } else { real(x) });
+                shown.collect::<Vec<_>>().join("  ")
+            };
+            let name = if operator == "M" { "M = V^-1 A" } else { operator };
+            table.add_row([name, &list(smallest), &list(largest)]);
+        }
+        table
+    }
+
+    fn numbers(&self) -> comfy_table::Table {
+        let SpectrumReport { moments, mean_of_eigenvalues, deviation_of_eigenvalues, bound, gap, .. } = &self.spectrum;
+        let optional = |x: Option<f64>| x.map_or_else(|| "-".to_string(), real);
+        let mut table = output::table(&["", ">value", ">of the eigenvalues", ">by the thesis' formula"]);
+        let mut row = |name: &str, cells: [Option<f64>; 3]| {
+            table.add_row(std::iter::once(name.to_string()).chain(cells.map(optional)));
+        };
+        row("mean of M's spectrum", [moments.map(|m| m.mean), *mean_of_eigenvalues, moments.map(|m| m.thesis_mean)]);
+        let deviations =
+            [moments.map(|m| m.deviation), *deviation_of_eigenvalues, moments.and_then(|m| m.thesis_deviation)];
+        row("deviation of M's spectrum", deviations);
+        row("bound on |eigenvalue of M|", [Some(bound.value), None, bound.thesis]);
+        row("gap of V^-1 (D - A)", [gap.laplacian, None, gap.thesis]);
+        row("gap of L_rw", [self.spectrum.random_walk_gap, None, None]);
+        let energies = [("features", self.dirichlet_energy.features), ("labels", self.dirichlet_energy.labels)];
+        for (of, energy) in energies {
+            if let Some(Energy { normalised, unnormalised }) = energy {
+                row(&format!("Dirichlet energy of {of}"), [Some(unnormalised), None, None]);
+                row("  divided by 1 + degree", [Some(normalised), None, None]);
+            }
+        }
+        table
+    }
+}
+
+fn cheeger(constants: &[CheegerReport]) -> comfy_table::Table {
+    let mut table = output::table(&["Cheeger constant", ">value", "", ">nodes in the set", ">boundary", ">volume"]);
+    for CheegerReport { name, value, exact, set_size, boundary, volume } in constants {
+        let kind = if *exact { "exact" } else { "at most" };
+        table.add_row([*name, &real(*value), kind, &count(*set_size as u64), &real(*boundary), &real(*volume)]);
+    }
+    table
+}
+
+fn inequalities(inequalities: &[Inequality]) -> comfy_table::Table {
+    let mut table = output::table(&["inequality", ">left", ">right", ">slack", "", "stated by"]);
+    for Inequality { name, lhs, rhs, slack, holds, applies, source, .. } in inequalities {
+        let verdict = match (applies, holds) {
+            (false, _) => "does not apply",
+            (true, true) => "✓ holds",
+            (true, false) => "✗ fails",
+        };
+        let stated_by = match source {
+            Source::Corrected => "gnarl",
+            Source::Thesis => "thesis",
+        };
+        table.add_row([*name, &real(*lhs), &real(*rhs), &real(*slack), verdict, stated_by]);
+    }
+    table
+}

@@ -1,0 +1,159 @@
+//! Reports as tables for people or as one JSON object for programs.
+
+use std::io::Write;
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use serde::Serialize;
+
+use crate::args::Global;
+
+/// What a command found: its fields are the JSON, `text` is the same for people.
+pub trait Report: Serialize {
+    /// Tables and short lines, ending with a newline.
+    fn text(&self) -> String;
+
+    /// The error to end with once the report is printed, where it tells of one.
+    fn complaint(self) -> Option<anyhow::Error>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+/// Prints a report on standard output, and fails with its complaint where it has one.
+pub fn print(global: &Global, report: impl Report) -> anyhow::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    if global.json {
+        serde_json::to_writer_pretty(&mut out, &report).map_err(std::io::Error::from)?;
+        out.write_all(b"\n")?;
+    } else {
+        out.write_all(report.text().as_bytes())?;
+    }
+    out.flush()?;
+    report.complaint().map_or(Ok(()), Err)
+}
+
+/// Whether an error only says that the reader of our output went away, as in `gnarl … | head`.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// A table with a ruled header. Columns whose header starts with `>` hold numbers and stand to the right.
+pub fn table(headers: &[&str]) -> Table {
+    let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+    let mut table = Table::new();
+    table.load_style(style).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(headers.iter().map(|h| h.strip_prefix('>').unwrap_or(h)));
+    for (i, header) in headers.iter().enumerate() {
+        if let Some(column) = table.column_mut(i) {
+            if header.starts_with('>') {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+    }
+    table
+}
+
+/// A table of a name and what belongs to it, without a header.
+pub fn pairs<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> Table {
+    let mut table = Table::new();
+    table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Dynamic);
+    for (name, value) in rows {
+        table.add_row([Cell::new(name), Cell::new(value)]);
+    }
+    table
+}
+
+/// The lines of a table without trailing blanks, ending with a newline.
+pub fn render(table: &Table) -> String {
+    let mut text = table.trim_fmt();
+    text.push('\n');
+    text
+}
+
+/// A whole number with thousands separators.
+pub fn count(number: u64) -> String {
+    group(&number.to_string())
+}
+
+/// A number to four significant digits: separators where it is large, an exponent where it is tiny or huge.
+pub fn real(number: f64) -> String {
+    if !number.is_finite() {
+        return number.to_string();
+    }
+    if number == 0.0 {
+        return "0".to_string();
+    }
+    // Rounding first decides the magnitude: 9999.6 is 10,000.
+    let rounded: f64 = format!("{number:.3e}").parse().unwrap_or(number);
+    let magnitude = rounded.abs().log10().floor() as i32;
+    if number.fract() == 0.0 && number.abs() < 1e15 {
+        return group(&format!("{number:.0}"));
+    }
+    match magnitude {
+        -3..=2 => format!("{number:.*}", (3 - magnitude) as usize),
+        3..=14 => group(&format!("{number:.0}")),
+        _ => format!("{number:.3e}"),
+    }
+}
+
+/// Digits in groups of three, sign in front.
+fn group(digits: &str) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |d| ("-", d));
+    let mut grouped = String::from(sign);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Counts as a line of bars, one per bin; a bin that is not empty shows.
+pub fn bars(counts: &[usize]) -> String {
+    const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    counts
+        .iter()
+        .map(|&c| if c == 0 { ' ' } else { LEVELS[(c * LEVELS.len()).div_ceil(most).max(1) - 1] })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_separators_and_four_digits() {
+        assert_eq!([0, 999, 1000, 1234567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        let cases = [
+            (0.0, "0"),
+            (3.0, "3"),
+            (-2485.0, "-2,485"),
+            (0.8099658961727927, "0.8100"),
+            (42.52511078286558, "42.53"),
+            (999.96, "1,000"),
+            (9999.6, "10,000"),
+            (31880.91, "31,881"),
+            (-0.001444, "-0.001444"),
+            (0.0001444, "1.444e-4"),
+            (-3e-17, "-3.000e-17"),
+            (1e300, "1.000e300"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ];
+        for (number, expected) in cases {
+            assert_eq!(real(number), expected, "{number:?}");
+        }
+    }
+
+    #[test]
+    fn bars_show_every_bin_that_is_not_empty() {
+        assert_eq!(bars(&[8, 0, 1, 1000]), "▁ ▁█");
+        assert_eq!(bars(&[4, 8]), "▄█");
+        assert_eq!(bars(&[]), "");
+        assert_eq!(bars(&[0]), " ");
+    }
+}

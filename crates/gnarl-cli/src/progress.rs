@@ -1,0 +1,105 @@
+//! Signs of life on standard error: only on a terminal, and only once a job has taken a second.
+
+use std::io::IsTerminal;
+use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use gnarl_graph::dataset::download::Progress;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// How long a job may stay silent.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Time between two frames of a spinner.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// Runs a job, with a spinner beside `what` if it takes long.
+pub fn during<T>(what: &str, job: impl FnOnce() -> T) -> T {
+    if !std::io::stderr().is_terminal() {
+        return job();
+    }
+    let (done, waiting) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // The channel closes when the job is over, however it ends.
+            if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let spinner = ProgressBar::new_spinner().with_message(what.to_string());
+                while waiting.recv_timeout(FRAME) == Err(RecvTimeoutError::Timeout) {
+                    spinner.tick();
+                }
+                spinner.finish_and_clear();
+            }
+        });
+        let result = job();
+        drop(done);
+        result
+    })
+}
+
+/// A bar per downloaded file.
+#[derive(Debug, Default)]
+pub struct Bars {
+    current: Mutex<Option<Bar>>,
+}
+
+/// The file being downloaded; the bar appears once it has taken long.
+#[derive(Debug)]
+struct Bar {
+    file: String,
+    total: Option<u64>,
+    received: u64,
+    started: Instant,
+    shown: Option<ProgressBar>,
+}
+
+impl Bar {
+    fn show(&self) -> ProgressBar {
+        let bar = match self.total {
+            Some(total) => ProgressBar::new(total),
+            None => ProgressBar::no_length(),
+        };
+        let template = match self.total {
+            Some(_) => "{msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec}, {eta} left",
+            None => "{msg} {spinner} {bytes} {bytes_per_sec}",
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.with_message(self.file.clone())
+    }
+}
+
+impl Progress for Bars {
+    fn begin(&self, file: &str, total: Option<u64>) {
+        self.end();
+        if std::io::stderr().is_terminal() {
+            let bar = Bar { file: file.to_string(), total, received: 0, started: Instant::now(), shown: None };
+            *self.lock() = Some(bar);
+        }
+    }
+
+    fn advance(&self, bytes: u64) {
+        let mut current = self.lock();
+        let Some(bar) = current.as_mut() else { return };
+        bar.received += bytes;
+        if bar.shown.is_none() && bar.started.elapsed() >= PATIENCE {
+            bar.shown = Some(bar.show());
+        }
+        if let Some(shown) = &bar.shown {
+            shown.set_position(bar.received);
+        }
+    }
+
+    fn end(&self) {
+        if let Some(shown) = self.lock().take().and_then(|bar| bar.shown) {
+            shown.finish_and_clear();
+        }
+    }
+}
+
+impl Bars {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Bar>> {
+        // A bar is only for show: its state is usable even after a panic elsewhere.
+        self.current.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
