@@ -7,8 +7,8 @@
 //! | [`generate`] | random graphs, one file per model |
 //! | [`centrality`] | degree, core number, PageRank, walk count |
 //! | [`operator`] | classical and centrality shift operators as sparse matrices |
-//! | [`spectrum`] | eigenvalues, gap, Cheeger constant, bounds, Dirichlet energy |
-//! | [`properties`] | density, components, homophily, diameter |
+//! | [`spectrum`] | eigenvalues, gap, Cheeger constant, bounds |
+//! | [`properties`] | density, components, homophily, diameter, Dirichlet energy |
 //! | [`distance`] | distances between graphs, with and without known alignment |
 //! | [`metrics`] | accuracy, AMI, ARI, modularity, success rate, histograms |
 //! | [`random`] | one seed, a stream per purpose |
