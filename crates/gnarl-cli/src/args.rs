@@ -29,6 +29,7 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// Print one JSON object on standard output, and nothing else there
     #[arg(long, global = true)]

@@ -73,8 +73,32 @@ fn fail(error: &anyhow::Error) -> ExitCode {
             None => 2,
         },
     };
-    let line = format!("{error:#}").replace(['\n', '\r'], " ");
     // Standard error may be closed: then there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "error: {line}");
+    let _ = writeln!(std::io::stderr(), "error: {}", one_line(error));
     ExitCode::from(code)
+}
+
+/// The error and its causes on one line; a message that already has its cause in it does not get it twice.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line.replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_told_once() {
+        let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "no such file");
+        let error = gnarl_graph::Error::io(std::path::Path::new("a.csv"), missing());
+        assert_eq!(one_line(&error.into()), "a.csv: no such file");
+        let error = anyhow::Error::from(missing()).context("two\nlines");
+        assert_eq!(one_line(&error), "two lines: no such file");
+    }
 }

@@ -46,10 +46,8 @@ pub fn table(headers: &[&str]) -> Table {
     table.load_style(style).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(headers.iter().map(|h| h.strip_prefix('>').unwrap_or(h)));
     for (i, header) in headers.iter().enumerate() {
-        if let Some(column) = table.column_mut(i) {
-            if header.starts_with('>') {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
+        if let Some(column) = table.column_mut(i).filter(|_| header.starts_with('>')) {
+            column.set_cell_alignment(CellAlignment::Right);
         }
     }
     table
@@ -115,10 +113,7 @@ fn group(digits: &str) -> String {
 pub fn bars(counts: &[usize]) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = counts.iter().copied().max().unwrap_or(0).max(1);
-    counts
-        .iter()
-        .map(|&c| if c == 0 { ' ' } else { LEVELS[(c * LEVELS.len()).div_ceil(most).max(1) - 1] })
-        .collect()
+    counts.iter().map(|&c| if c == 0 { ' ' } else { LEVELS[(c * LEVELS.len()).div_ceil(most).max(1) - 1] }).collect()
 }
 
 #[cfg(test)]

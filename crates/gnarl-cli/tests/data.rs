@@ -63,8 +63,7 @@ fn check_gives_the_facts_of_karate() {
 #[test]
 fn several_are_checked_at_once() {
     let report = json(&["data", "check", "karate", "csbm"]);
-    let names: Vec<&str> =
-        report["datasets"].as_array().unwrap().iter().map(|d| d["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = report["datasets"].as_array().unwrap().iter().map(|d| d["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["karate", "csbm"]);
 }
 

@@ -17,6 +17,11 @@ fn same(ours: &Value, known: &Value) -> bool {
     }
 }
 
+/// NetworkX stops its power iteration at a summed error: on chameleon it is 9e-11 off what iterating on gives.
+fn same_pagerank(ours: &Value, known: &Value) -> bool {
+    (ours.as_f64().unwrap() - known.as_f64().unwrap()).abs() < 1e-9
+}
+
 #[test]
 fn every_fact_of_every_dataset() {
     let Some(dir) = real_data() else { return };
@@ -28,7 +33,9 @@ fn every_fact_of_every_dataset() {
         assert_eq!(report["mismatches"].as_array().unwrap().len(), 0, "{name}: {}", report["mismatches"]);
         assert!(!report["expected"].as_object().unwrap().is_empty(), "{name}: the registry expects something");
         for (key, value) in facts.as_object().unwrap() {
-            assert!(same(&report["stats"][key], value), "{name}: {key} is {}, not {value}", report["stats"][key]);
+            let ours = &report["stats"][key];
+            let is_same = if key == "max_pagerank" { same_pagerank } else { same };
+            assert!(is_same(ours, value), "{name}: {key} is {ours}, not {value}");
         }
     }
 }
@@ -84,7 +91,12 @@ fn files_that_contradict_the_registry_exit_with_2() {
     assert!(String::from_utf8_lossy(&run.get_output().stdout).contains('✗'));
     let said = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.starts_with("error: cornell: undirected_edges: 277 expected, 276 found; the files are not the published ones"), "{said}");
+    assert!(
+        said.starts_with(
+            "error: cornell: undirected_edges: 277 expected, 276 found; the files are not the published ones"
+        ),
+        "{said}"
+    );
 }
 
 #[test]

@@ -58,7 +58,8 @@ fn people_get_the_same_numbers() {
     let shown = text(&["spectrum", "--data", "karate", "--centrality", "core", "--extremes", "2"]);
     assert!(shown.starts_with("spectrum of karate: 34 nodes, 78 edges; V from core\n"), "{shown}");
     let row = |name: &str| {
-        let row = shown.lines().find(|l| l.trim_start().starts_with(name)).unwrap_or_else(|| panic!("{name} in {shown}"));
+        let row =
+            shown.lines().find(|l| l.trim_start().starts_with(name)).unwrap_or_else(|| panic!("{name} in {shown}"));
         row.split_whitespace().map(str::to_string).collect::<Vec<_>>()
     };
     assert_eq!(row("A "), ["A", "-4.487", "-3.448", "6.726", "4.977"]);

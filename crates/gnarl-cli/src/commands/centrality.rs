@@ -72,8 +72,7 @@ pub fn run(global: &Global, args: &CentralityArgs) -> anyhow::Result<CentralityR
 
 /// The `k` largest values, of equals the smaller node first.
 pub fn top(values: &[f64], k: usize) -> Vec<Scored> {
-    let mut scored: Vec<Scored> =
-        values.iter().enumerate().map(|(node, &value)| Scored { node, value }).collect();
+    let mut scored: Vec<Scored> = values.iter().enumerate().map(|(node, &value)| Scored { node, value }).collect();
     scored.sort_by(|a, b| b.value.total_cmp(&a.value).then(a.node.cmp(&b.node)));
     scored.truncate(k);
     scored

@@ -1,7 +1,9 @@
 //! `gnarl spectrum`: eigenvalues of classical and centrality operators, and what they say about the graph.
 
 use gnarl_graph::properties::{DirichletEnergy, components, dirichlet_energy};
-use gnarl_graph::spectrum::{self, CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport};
+use gnarl_graph::spectrum::{
+    self, CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport,
+};
 use gnarl_graph::{DenseMatrix, Error, Features, Graph};
 use serde::Serialize;
 
@@ -14,7 +16,7 @@ use crate::progress;
 const MAX_FULL: usize = 8_000;
 /// Feature columns made dense at a time.
 const COLUMNS: usize = 64;
-/// Eigenvalues below this share of the largest are rounding errors of zero.
+/// Numbers below this share of those they come from are rounding errors of zero.
 const ROUNDING: f64 = 1e-12;
 
 /// What `gnarl spectrum` found.
@@ -152,8 +154,7 @@ impl Report for SpectrumOutput {
         if !report.inequalities.is_empty() {
             text += &format!("\n{}", output::render(&inequalities(&report.inequalities)));
         }
-        let remarks = report.inequalities.iter().filter(|i| !i.note.is_empty()).map(|i| format!("{}: {}", i.name, i.note));
-        let remarks: Vec<String> = remarks.chain(report.notes.iter().cloned()).collect();
+        let remarks: Vec<String> = remarks(&report.inequalities).chain(report.notes.iter().cloned()).collect();
         if !remarks.is_empty() {
             text += &format!("\n{}\n", remarks.join("\n"));
         }
@@ -164,12 +165,11 @@ impl Report for SpectrumOutput {
 impl SpectrumOutput {
     fn eigenvalues(&self) -> comfy_table::Table {
         let mut table = output::table(&["operator", "smallest eigenvalues", "largest eigenvalues"]);
-        for OperatorSpectrum { operator, smallest, largest, .. } in self.spectrum.operators.iter().chain([&self.spectrum.markov]) {
+        for OperatorSpectrum { operator, smallest, largest, .. } in
+            self.spectrum.operators.iter().chain([&self.spectrum.markov])
+        {
             let size = smallest.iter().chain(largest).fold(0.0f64, |size, x| size.max(x.abs()));
-            let list = |values: &[f64]| {
-                let shown = values.iter().map(|&x| if x.abs() < ROUNDING * size { "0".to_string() } else { real(x) });
-                shown.collect::<Vec<_>>().join("  ")
-            };
+            let list = |values: &[f64]| values.iter().map(|&x| rounded(x, size)).collect::<Vec<_>>().join("  ");
             let name = if operator == "M" { "M = V^-1 A" } else { operator };
             table.add_row([name, &list(smallest), &list(largest)]);
         }
@@ -178,7 +178,7 @@ impl SpectrumOutput {
 
     fn numbers(&self) -> comfy_table::Table {
         let SpectrumReport { moments, mean_of_eigenvalues, deviation_of_eigenvalues, bound, gap, .. } = &self.spectrum;
-        let optional = |x: Option<f64>| x.map_or_else(|| "-".to_string(), real);
+        let optional = |x: Option<f64>| x.map_or_else(|| "-".to_string(), |x| rounded(x, bound.value));
         let mut table = output::table(&["", ">value", ">of the eigenvalues", ">by the thesis' formula"]);
         let mut row = |name: &str, cells: [Option<f64>; 3]| {
             table.add_row(std::iter::once(name.to_string()).chain(cells.map(optional)));
@@ -194,11 +194,16 @@ impl SpectrumOutput {
         for (of, energy) in energies {
             if let Some(Energy { normalised, unnormalised }) = energy {
                 row(&format!("Dirichlet energy of {of}"), [Some(unnormalised), None, None]);
-                row("  divided by 1 + degree", [Some(normalised), None, None]);
+                row("  rows over sqrt(1 + degree)", [Some(normalised), None, None]);
             }
         }
         table
     }
+}
+
+/// A number whose error is in proportion to `size`: zero where nothing but that error is left.
+fn rounded(number: f64, size: f64) -> String {
+    real(if number.abs() < ROUNDING * size { 0.0 } else { number })
 }
 
 fn cheeger(constants: &[CheegerReport]) -> comfy_table::Table {
@@ -222,7 +227,26 @@ fn inequalities(inequalities: &[Inequality]) -> comfy_table::Table {
             Source::Corrected => "gnarl",
             Source::Thesis => "thesis",
         };
-        table.add_row([*name, &real(*lhs), &real(*rhs), &real(*slack), verdict, stated_by]);
+        table.add_row([
+            *name,
+            &real(*lhs),
+            &real(*rhs),
+            &rounded(*slack, lhs.abs().max(rhs.abs())),
+            verdict,
+            stated_by,
+        ]);
     }
     table
+}
+
+/// What there is to say about the inequalities, each remark once with those it is about.
+fn remarks(inequalities: &[Inequality]) -> impl Iterator<Item = String> {
+    let mut about: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Inequality { name, note, .. } in inequalities.iter().filter(|i| !i.note.is_empty()) {
+        match about.iter_mut().find(|(said, _)| said == note) {
+            Some((_, names)) => names.push(name),
+            None => about.push((note, vec![name])),
+        }
+    }
+    about.into_iter().map(|(note, names)| format!("{}: {note}", names.join(", ")))
 }

@@ -94,9 +94,8 @@ impl Report for CheckReport {
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        let wrong: Vec<String> = (self.all().iter())
-            .flat_map(|c| c.mismatches.iter().map(move |m| format!("{}: {m}", c.name)))
-            .collect();
+        let wrong: Vec<String> =
+            (self.all().iter()).flat_map(|c| c.mismatches.iter().map(move |m| format!("{}: {m}", c.name))).collect();
         let first = wrong.first()?;
         let more = if wrong.len() > 1 { format!(" and {} more", wrong.len() - 1) } else { String::new() };
         Some(anyhow::anyhow!("{first}{more}; the files are not the published ones, get them again"))

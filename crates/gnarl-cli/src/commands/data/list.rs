@@ -1,9 +1,10 @@
 //! `gnarl data list`: every dataset gnarl knows.
 
+use gnarl_graph::dataset::load::BUILT_IN;
 use gnarl_graph::dataset::registry::{DATASETS, Entry};
 use serde::Serialize;
 
-use super::{BUILT_IN, format_name, task_name};
+use super::{format_name, task_name};
 use crate::args::Global;
 use crate::commands::load_graph;
 use crate::data_dir;
@@ -34,14 +35,14 @@ struct Row {
 pub fn run(global: &Global) -> anyhow::Result<ListReport> {
     let dir = data_dir::resolve(global.data_dir.as_deref());
     let mut datasets = Vec::new();
-    for (name, format) in BUILT_IN {
-        datasets.push(built_in(global, name, format)?);
+    for name in BUILT_IN {
+        datasets.push(built_in(global, name)?);
     }
     datasets.extend(DATASETS.iter().map(|entry| known(entry, entry.first_missing(&dir).is_none())));
     Ok(ListReport { data_dir: dir.display().to_string(), datasets })
 }
 
-fn built_in(global: &Global, name: &str, format: &'static str) -> anyhow::Result<Row> {
+fn built_in(global: &Global, name: &str) -> anyhow::Result<Row> {
     let (name, graph) = load_graph(global, name, "data list")?;
     Ok(Row {
         name,
@@ -52,7 +53,7 @@ fn built_in(global: &Global, name: &str, format: &'static str) -> anyhow::Result
         undirected_edges: Some(graph.num_edges()),
         features: graph.features().map(|f| f.num_cols()),
         classes: graph.labels().map_or(0, |l| l.num_classes()),
-        format,
+        format: "built in",
         present: true,
     })
 }

@@ -7,9 +7,6 @@ pub mod list;
 
 use gnarl_graph::dataset::registry::{Format, Task};
 
-/// Graphs that need no files.
-const BUILT_IN: [(&str, &str); 3] = [("karate", "embedded"), ("csbm", "generated"), ("sbbam", "generated")];
-
 fn task_name(task: Task) -> &'static str {
     match task {
         Task::Node => "node",
