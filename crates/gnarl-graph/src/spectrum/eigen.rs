@@ -4,10 +4,6 @@
 //! prop. `cgsO:prop:eigenvalues`, 1): eigenvectors of a block are those of the matrix with zeros elsewhere. Each block
 //! is solved by faer on one thread, so that the number of threads cannot change the rounding.
 
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::{Mat, Par};
-
 use crate::error::{Error, Result};
 use crate::matrix::{CsrMatrix, DenseMatrix};
 
@@ -214,45 +210,28 @@ pub(super) fn dense_eigen(
         );
         return Err(Error::argument(OP, what));
     }
-    let mut a = Mat::<f64>::zeros(n, n);
-    fill(&mut |i, j, value| a[(i, j)] = value);
+    let mut a = vec![0.0; n * n];
+    fill(&mut |i, j, value| a[j * n + i] = value);
     let mut scale = 0.0f64;
     for j in 0..n {
         for i in j..n {
-            if !a[(i, j)].is_finite() {
-                return Err(Error::argument(
-                    OP,
-                    format!("entry ({i}, {j}) is {}, finite values are needed", a[(i, j)]),
-                ));
+            let value = a[j * n + i];
+            if !value.is_finite() {
+                return Err(Error::argument(OP, format!("entry ({i}, {j}) is {value}, finite values are needed")));
             }
-            scale = scale.max(a[(i, j)].abs());
+            scale = scale.max(value.abs());
         }
     }
     if n <= 1 || scale == 0.0 {
         let unit = |j| (0..n).map(|i| f64::from(i == j)).collect();
-        let diagonal = (0..n).map(|i| a[(i, i)]).collect();
+        let diagonal = (0..n).map(|i| a[i * n + i]).collect();
         return Ok((diagonal, if with_vectors { (0..n).map(unit).collect() } else { vec![] }));
     }
-    for j in 0..n {
-        for i in j..n {
-            a[(i, j)] /= scale;
-        }
-    }
-    let mut values = faer::Col::<f64>::zeros(n);
-    let mut vectors = if with_vectors { Mat::zeros(n, n) } else { Mat::new() };
-    let compute = if with_vectors { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
-    let mut memory = MemBuffer::new(self_adjoint_evd_scratch::<f64>(n, compute, Par::Seq, Default::default()));
-    self_adjoint_evd(
-        a.as_ref(),
-        values.as_mut().as_diagonal_mut(),
-        with_vectors.then(|| vectors.as_mut()),
-        Par::Seq,
-        MemStack::new(&mut memory),
-        Default::default(),
-    )
-    .map_err(|_| Error::argument(OP, format!("the dense solver did not converge on a block of {n} rows")))?;
-    let columns = (0..vectors.ncols()).map(|j| (0..n).map(|i| vectors[(i, j)]).collect()).collect();
-    Ok(((0..n).map(|i| values[i] * scale).collect(), columns))
+    a.iter_mut().for_each(|value| *value /= scale);
+    let (mut values, vectors) = gnarl_linalg::symmetric_eigen(n, &a, with_vectors)
+        .map_err(|_| Error::argument(OP, format!("the dense solver did not converge on a block of {n} rows")))?;
+    values.iter_mut().for_each(|value| *value *= scale);
+    Ok((values, vectors.chunks_exact(n).map(<[f64]>::to_vec).collect()))
 }
 
 #[cfg(test)]
