@@ -1,0 +1,43 @@
+//! What can go wrong in the library, on one line each.
+
+use std::path::PathBuf;
+
+/// `Result` with this crate's [`enum@Error`].
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong, where, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// From the ground floor: data, arguments, files.
+    #[error(transparent)]
+    Graph(#[from] gnarl_graph::Error),
+
+    /// From a tensor operation: shapes that do not fit.
+    #[error("tensor: {0}")]
+    Tensor(#[from] candle_core::Error),
+
+    /// Training left the numbers.
+    #[error(
+        "the loss became {loss} at epoch {epoch}: try a smaller --lr than {learning_rate}, or features scaled with --features row-normalised; the weights of epoch {last_good} were kept"
+    )]
+    Diverged {
+        /// The loss, NaN or infinite.
+        loss: f32,
+        /// The epoch it happened in.
+        epoch: usize,
+        /// The last epoch with a finite loss.
+        last_good: usize,
+        /// The learning rate used.
+        learning_rate: f64,
+    },
+
+    /// A checkpoint that does not fit what it is used on.
+    #[error("{}: {what}", file.display())]
+    Checkpoint {
+        /// The file.
+        file: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+}

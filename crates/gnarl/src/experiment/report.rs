@@ -1,0 +1,407 @@
+//! Ours beside the thesis', cell by cell, with differences and their standard errors.
+
+use gnarl_graph::metrics::{mean_std, paired_difference};
+use serde::Serialize;
+
+use super::cell::{CellConfig, Measured};
+use super::runner::{Outcome, Plan, Settings};
+use super::table::{Figure, Table};
+use crate::error::Result;
+use crate::task::recipe::Recipe;
+
+/// The number of runs behind a figure of the thesis.
+const THESIS_RUNS: f64 = 10.0;
+
+/// A reproduced table.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// The thesis' label.
+    pub table: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Where in the thesis it stands.
+    pub section: &'static str,
+    /// Runs of each trained cell; `None` where nothing is trained.
+    pub runs: Option<usize>,
+    /// Whether that is fewer than the thesis has.
+    pub fewer_runs: bool,
+    /// The first run's seed.
+    pub seed: u64,
+    /// The row that others are compared with run by run.
+    pub baseline: Option<&'static str>,
+    /// The columns shown.
+    pub columns: Vec<&'static str>,
+    /// The rows shown: first all with one recipe, then all with the next.
+    pub rows: Vec<RowReport>,
+    /// Cells with a figure, kept in the output folder.
+    pub cells_stored: usize,
+    /// Cells in all.
+    pub cells: usize,
+    /// Whether it was stopped before all cells were run.
+    pub interrupted: bool,
+    /// Seconds this took; what earlier runs kept is not counted.
+    pub seconds: f64,
+    /// What a reader must know.
+    pub notes: Vec<&'static str>,
+}
+
+/// A row of a reproduced table.
+#[derive(Debug, Clone, Serialize)]
+pub struct RowReport {
+    /// Its name.
+    pub label: &'static str,
+    /// Whose settings it was trained with; `None` where nothing is trained.
+    pub recipe: Option<Recipe>,
+    /// One per column.
+    pub cells: Vec<CellReport>,
+}
+
+/// One cell.
+#[derive(Debug, Clone, Serialize)]
+pub struct CellReport {
+    /// The dataset, by its registry name.
+    pub dataset: String,
+    /// How it ended.
+    pub status: Status,
+    /// Why there is no figure.
+    pub message: Option<String>,
+    /// What we found.
+    pub ours: Option<Ours>,
+    /// What the thesis has.
+    pub thesis: Thesis,
+    /// Ours minus the thesis', where both are there.
+    pub difference: Option<Difference>,
+    /// This row minus the baseline, run by run.
+    pub paired: Option<Difference>,
+    /// Everything needed to run it again.
+    pub config: CellConfig,
+}
+
+/// How a cell ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// There is a figure.
+    Measured,
+    /// The dataset is not here.
+    Hole,
+    /// It failed.
+    Failed,
+    /// Stopped before.
+    NotRun,
+}
+
+/// Our figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ours {
+    /// Mean over runs.
+    pub mean: f64,
+    /// Sample standard deviation over runs.
+    pub std: f64,
+    /// Standard error of the mean; `None` below two runs.
+    pub standard_error: Option<f64>,
+    /// Each run.
+    pub runs: Vec<f64>,
+    /// Each run's split.
+    pub splits: Vec<String>,
+    /// Validation accuracy by epoch, of the first run; in JSON it stays in the cell's own file.
+    #[serde(skip)]
+    pub curve: Vec<f64>,
+    /// Seconds it took.
+    pub seconds: f64,
+}
+
+/// The thesis' figure.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Thesis {
+    /// Over ten runs.
+    Accuracy {
+        /// The mean.
+        mean: f64,
+        /// The standard deviation.
+        std: f64,
+    },
+    /// One number.
+    Value {
+        /// As printed.
+        mean: f64,
+        /// One in its last digit.
+        unit: f64,
+    },
+    /// It ran out of memory.
+    OutOfMemory,
+    /// It has no such cell.
+    Absent,
+}
+
+/// A difference and what to hold it against.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Difference {
+    /// The difference.
+    pub mean: f64,
+    /// Its standard error; `None` where one run cannot tell, and for numbers without spread.
+    pub standard_error: Option<f64>,
+    /// Whether it is beyond two standard errors, or, for numbers without spread, beyond the last printed digit.
+    pub is_clear: bool,
+}
+
+impl Ours {
+    fn new(measured: Measured) -> Result<Self> {
+        let summary = mean_std(&measured.values)?;
+        let standard_error = (summary.runs > 1).then(|| summary.std / (summary.runs as f64).sqrt());
+        Ok(Self {
+            mean: summary.mean,
+            std: summary.std,
+            standard_error,
+            runs: measured.values,
+            splits: measured.splits,
+            curve: measured.curve,
+            seconds: measured.seconds,
+        })
+    }
+
+    /// Ours minus the thesis'. The two were run apart, so their variances add.
+    fn minus_thesis(&self, thesis: Thesis) -> Option<Difference> {
+        match thesis {
+            Thesis::Accuracy { mean, std } => {
+                let standard_error = self.standard_error.map(|se| (se * se + std * std / THESIS_RUNS).sqrt());
+                let mean = self.mean - mean;
+                Some(Difference {
+                    mean,
+                    standard_error,
+                    is_clear: standard_error.is_some_and(|se| mean.abs() > 2.0 * se),
+                })
+            }
+            Thesis::Value { mean, unit } => {
+                let mean = self.mean - mean;
+                // A hair of slack: 0.01 is no sum of powers of two.
+                Some(Difference { mean, standard_error: None, is_clear: mean.abs() > unit * (1.0 + 1e-9) })
+            }
+            Thesis::OutOfMemory | Thesis::Absent => None,
+        }
+    }
+
+    /// This minus the baseline over the same splits and seeds; `None` where they were not the same.
+    fn minus_baseline(&self, baseline: &Ours) -> Result<Option<Difference>> {
+        if self.splits.is_empty() || self.splits != baseline.splits {
+            return Ok(None);
+        }
+        let paired = paired_difference(&self.runs, &baseline.runs)?;
+        let standard_error = paired.standard_error.is_finite().then_some(paired.standard_error);
+        Ok(Some(Difference { mean: paired.mean, standard_error, is_clear: paired.is_clear() }))
+    }
+}
+
+impl From<Figure> for Thesis {
+    fn from(figure: Figure) -> Self {
+        match figure {
+            Figure::Accuracy { mean, std } => Thesis::Accuracy { mean, std },
+            Figure::Value { value, unit } => Thesis::Value { mean: value, unit },
+            Figure::OutOfMemory => Thesis::OutOfMemory,
+            Figure::Absent => Thesis::Absent,
+        }
+    }
+}
+
+impl CellReport {
+    fn new(table: &Table, plan: &Plan, outcome: Outcome) -> Result<Self> {
+        let (status, message, ours) = match outcome {
+            Outcome::Measured(measured) => (Status::Measured, None, Some(Ours::new(measured)?)),
+            Outcome::Hole(what) => (Status::Hole, Some(what), None),
+            Outcome::Failed(what) => (Status::Failed, Some(what), None),
+            Outcome::NotRun => (Status::NotRun, None, None),
+        };
+        let thesis = Thesis::from(table.rows[plan.row].figures[plan.column]);
+        let difference = ours.as_ref().and_then(|ours| ours.minus_thesis(thesis));
+        let (dataset, config) = (plan.config.dataset.clone(), plan.config.clone());
+        Ok(Self { dataset, status, message, ours, thesis, difference, paired: None, config })
+    }
+}
+
+impl Report {
+    /// Puts the outcomes of the plans, which go column by column, into rows.
+    pub(super) fn new(
+        table: &Table,
+        settings: &Settings,
+        plans: &[Plan],
+        outcomes: Vec<Outcome>,
+        seconds: f64,
+    ) -> Result<Self> {
+        let columns: Vec<usize> = (0..table.columns.len()).filter(|&c| plans.iter().any(|p| p.column == c)).collect();
+        let mut keys: Vec<(Option<Recipe>, usize)> = Vec::new();
+        for recipe in std::iter::once(None).chain(settings.recipes.iter().copied().map(Some)) {
+            let rows = (0..table.rows.len()).filter(|&r| plans.iter().any(|p| (p.recipe, p.row) == (recipe, r)));
+            keys.extend(rows.map(|row| (recipe, row)));
+        }
+        let mut rows: Vec<RowReport> = keys
+            .iter()
+            .map(|&(recipe, row)| RowReport { label: table.rows[row].label, recipe, cells: Vec::new() })
+            .collect();
+        let interrupted = outcomes.contains(&Outcome::NotRun);
+        for (plan, outcome) in plans.iter().zip(outcomes) {
+            let at = keys.iter().position(|&key| key == (plan.recipe, plan.row)).expect("every plan has its row");
+            rows[at].cells.push(CellReport::new(table, plan, outcome)?);
+        }
+        let baseline = table.baseline.filter(|name| rows.iter().any(|row| row.label == *name));
+        compare_with_baseline(&mut rows, baseline)?;
+        let all = || rows.iter().flat_map(|row| &row.cells);
+        Ok(Self {
+            table: table.name,
+            title: table.title,
+            section: table.section,
+            runs: table.is_trained().then_some(settings.runs),
+            fewer_runs: table.is_trained() && (settings.runs as f64) < THESIS_RUNS,
+            seed: settings.seed,
+            baseline,
+            columns: columns.into_iter().map(|c| table.columns[c]).collect(),
+            cells_stored: all().filter(|cell| cell.status == Status::Measured).count(),
+            cells: all().count(),
+            interrupted,
+            seconds,
+            notes: table.notes.to_vec(),
+            rows,
+        })
+    }
+
+    /// The recipes shown, in order; `None` stands for rows that train nothing.
+    pub fn recipes(&self) -> Vec<Option<Recipe>> {
+        let mut recipes: Vec<Option<Recipe>> = self.rows.iter().map(|row| row.recipe).collect();
+        recipes.dedup();
+        recipes
+    }
+
+    /// The rows of one recipe.
+    pub fn rows_of(&self, recipe: Option<Recipe>) -> impl Iterator<Item = &RowReport> {
+        self.rows.iter().filter(move |row| row.recipe == recipe)
+    }
+
+    /// One line per cell under a header, fields quoted where they need it (RFC 4180).
+    pub fn csv(&self) -> String {
+        let header = "table,row,recipe,column,dataset,status,runs,mean,std,standard_error,thesis_mean,thesis_std,\
+                      difference,difference_standard_error,baseline,paired_difference,paired_standard_error,message";
+        let mut csv = format!("{header}\n");
+        for row in &self.rows {
+            for (column, cell) in self.columns.iter().zip(&row.cells) {
+                let number = |x: Option<f64>| x.map_or_else(String::new, |x| x.to_string());
+                let (ours, thesis) = (cell.ours.as_ref(), cell.thesis);
+                let (thesis_mean, thesis_std) = match thesis {
+                    Thesis::Accuracy { mean, std } => (mean.to_string(), std.to_string()),
+                    Thesis::Value { mean, .. } => (mean.to_string(), String::new()),
+                    Thesis::OutOfMemory => ("OOM".into(), String::new()),
+                    Thesis::Absent => Default::default(),
+                };
+                let fields = [
+                    self.table.to_string(),
+                    row.label.to_string(),
+                    row.recipe.map_or_else(String::new, |r| recipe_name(r).to_string()),
+                    column.to_string(),
+                    cell.dataset.clone(),
+                    status_name(cell.status).to_string(),
+                    ours.map_or_else(String::new, |o| o.runs.len().to_string()),
+                    number(ours.map(|o| o.mean)),
+                    number(ours.filter(|o| o.standard_error.is_some()).map(|o| o.std)),
+                    number(ours.and_then(|o| o.standard_error)),
+                    thesis_mean,
+                    thesis_std,
+                    number(cell.difference.map(|d| d.mean)),
+                    number(cell.difference.and_then(|d| d.standard_error)),
+                    cell.paired.and(self.baseline).unwrap_or("").to_string(),
+                    number(cell.paired.map(|d| d.mean)),
+                    number(cell.paired.and_then(|d| d.standard_error)),
+                    cell.message.clone().unwrap_or_default(),
+                ];
+                csv += &fields.map(|field| quote(&field)).join(",");
+                csv.push('\n');
+            }
+        }
+        csv
+    }
+}
+
+/// Fills in the paired differences to the baseline of the same recipe.
+fn compare_with_baseline(rows: &mut [RowReport], baseline: Option<&str>) -> Result<()> {
+    let Some(name) = baseline else { return Ok(()) };
+    let of_baseline: Vec<RowReport> = rows.iter().filter(|row| row.label == name).cloned().collect();
+    for row in rows.iter_mut().filter(|row| row.label != name) {
+        let Some(base) = of_baseline.iter().find(|base| base.recipe == row.recipe) else { continue };
+        for (cell, base) in row.cells.iter_mut().zip(&base.cells) {
+            if let (Some(ours), Some(base)) = (&cell.ours, &base.ours) {
+                cell.paired = ours.minus_baseline(base)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The name of a recipe, as on the command line.
+pub fn recipe_name(recipe: Recipe) -> &'static str {
+    match recipe {
+        Recipe::Default => "default",
+        Recipe::Thesis => "thesis",
+    }
+}
+
+fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Measured => "measured",
+        Status::Hole => "hole",
+        Status::Failed => "failed",
+        Status::NotRun => "not-run",
+    }
+}
+
+fn quote(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ours(runs: &[f64], splits: &[&str]) -> Ours {
+        let splits = splits.iter().map(ToString::to_string).collect();
+        Ours::new(Measured { values: runs.to_vec(), splits, curve: vec![], seconds: 0.0 }).unwrap()
+    }
+
+    #[test]
+    fn differences_to_the_thesis_by_hand() {
+        // Mean 82, variance 16 / 3, of the mean 4 / 3; the thesis' is 9 / 10.
+        let o = ours(&[80.0, 80.0, 84.0, 84.0], &["a", "b", "c", "d"]);
+        assert_eq!((o.mean, o.std), (82.0, (16.0f64 / 3.0).sqrt()));
+        let se = (4.0f64 / 3.0 + 0.9).sqrt();
+        let d = o.minus_thesis(Thesis::Accuracy { mean: 79.0, std: 3.0 }).unwrap();
+        assert!((d.standard_error.unwrap() - se).abs() < 1e-12, "{d:?}");
+        assert_eq!((d.mean, d.is_clear), (3.0, true), "3 is just beyond 2 x 1.494");
+        let d = o.minus_thesis(Thesis::Accuracy { mean: 79.1, std: 3.0 }).unwrap();
+        assert!(!d.is_clear, "2.9 is within");
+        let one = ours(&[80.0], &["a"]).minus_thesis(Thesis::Accuracy { mean: 10.0, std: 3.0 }).unwrap();
+        assert_eq!((one.standard_error, one.is_clear), (None, false), "one run tells nothing of its spread");
+        assert_eq!(o.minus_thesis(Thesis::OutOfMemory), None);
+        let cut_off = ours(&[0.0014399999], &[]).minus_thesis(Thesis::Value { mean: 1.43e-3, unit: 1e-5 }).unwrap();
+        assert!(!cut_off.is_clear, "the thesis cuts 1.4399 to 1.43");
+        assert!(ours(&[3.585], &[]).minus_thesis(Thesis::Value { mean: 3.64, unit: 0.01 }).unwrap().is_clear);
+    }
+
+    #[test]
+    fn paired_differences_by_hand() {
+        let splits = ["a", "b", "c"];
+        let (a, b) = (ours(&[80.0, 60.0, 70.0], &splits), ours(&[78.0, 59.0, 67.0], &splits));
+        // Differences 2, 1, 3: mean 2, deviation 1, standard error 1 / sqrt(3). Unpaired it would drown in a spread of 10.
+        let d = a.minus_baseline(&b).unwrap().unwrap();
+        assert_eq!((d.mean, d.is_clear), (2.0, true));
+        assert!((d.standard_error.unwrap() - 1.0 / 3f64.sqrt()).abs() < 1e-12);
+        let elsewhere = ours(&[78.0, 59.0, 67.0], &["a", "c", "b"]);
+        assert_eq!(a.minus_baseline(&elsewhere).unwrap(), None, "other splits are no pairs");
+    }
+
+    #[test]
+    fn fields_are_quoted_where_they_need_it() {
+        assert_eq!(quote("GCN w/ A"), "GCN w/ A");
+        assert_eq!(quote("a \"b\", c"), "\"a \"\"b\"\", c\"");
+    }
+}

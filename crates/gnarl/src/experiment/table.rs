@@ -1,0 +1,259 @@
+//! What a table of the thesis is: rows that say what to run, columns of datasets, and the figure printed in each cell.
+
+use gnarl_graph::centrality::Centrality;
+use gnarl_graph::dataset::load::BUILT_IN;
+use gnarl_graph::dataset::registry;
+use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::{Graph, properties};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::nn::Backbone;
+use crate::task::node::OperatorChoice;
+
+/// A table of the thesis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Table {
+    /// The thesis' label, e.g. `cgsO:tab:graph_prop`.
+    pub name: &'static str,
+    /// What it shows, in a line.
+    pub title: &'static str,
+    /// Where in the thesis it stands.
+    pub section: &'static str,
+    /// Datasets by a name or alias of the registry.
+    pub columns: &'static [&'static str],
+    /// What is run on each dataset.
+    pub rows: &'static [Row],
+    /// The row that the others are compared with, run by run.
+    pub baseline: Option<&'static str>,
+    /// What a reader must know: rows left out, and why.
+    pub notes: &'static [&'static str],
+}
+
+/// A row of a table.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// Its name in the table.
+    pub label: &'static str,
+    /// What it runs.
+    pub spec: Spec,
+    /// The thesis' figure for each column.
+    pub figures: &'static [Figure],
+}
+
+/// What a row runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Spec {
+    /// Trains a network to classify nodes and takes its test accuracy in per cent, run by run; the rest of the settings
+    /// is the recipe's for the dataset.
+    NodeClassification {
+        /// The network.
+        backbone: Backbone,
+        /// What nodes hear through.
+        operator: OperatorChoice,
+    },
+    /// Computes a property of the graph, once.
+    Property(Property),
+}
+
+impl Spec {
+    /// Whether it is repeated over seeds and splits, with a recipe's settings.
+    pub fn is_trained(self) -> bool {
+        matches!(self, Spec::NodeClassification { .. })
+    }
+}
+
+/// A GCN with a classical operator.
+pub const fn gcn(operator: ClassicalOperator) -> Spec {
+    Spec::NodeClassification { backbone: Backbone::Gcn, operator: OperatorChoice::Classical(operator) }
+}
+
+/// A network with the operator of its paper.
+pub const fn vanilla(backbone: Backbone) -> Spec {
+    Spec::NodeClassification { backbone, operator: OperatorChoice::Usual }
+}
+
+/// A number that a graph has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Property {
+    /// The share of pairs that are joined.
+    Density,
+    /// Neighbours of a node, on average.
+    MeanDegree,
+    /// PageRank, on average: one over the number of nodes.
+    MeanPageRank,
+    /// Core number, on average.
+    MeanCore,
+    /// Walks of two steps from a node, on average.
+    MeanWalks,
+    /// The share of edges within a class.
+    Homophily,
+}
+
+impl Property {
+    /// Its value for a graph; a graph without labelled edges has no homophily, which is an error.
+    pub fn of(self, graph: &Graph) -> Result<f64> {
+        let mean = |kind: Centrality| -> Result<f64> {
+            let scores = kind.scores(graph)?;
+            Ok(scores.iter().sum::<f64>() / scores.len().max(1) as f64)
+        };
+        match self {
+            Property::Density => Ok(properties::density(graph)),
+            Property::MeanDegree => Ok(properties::degree_summary(graph).mean),
+            Property::MeanPageRank => mean(Centrality::PageRank),
+            Property::MeanCore => mean(Centrality::Core),
+            Property::MeanWalks => mean(Centrality::Walks { length: 2 }),
+            Property::Homophily => properties::edge_homophily(graph).ok_or_else(|| {
+                gnarl_graph::Error::argument("homophily", "no edge of the graph joins two labelled nodes").into()
+            }),
+        }
+    }
+}
+
+/// What the thesis prints in a cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Figure {
+    /// Mean and standard deviation over ten runs, in per cent.
+    Accuracy {
+        /// The mean.
+        mean: f64,
+        /// The standard deviation.
+        std: f64,
+    },
+    /// One number, and what one is worth in its last printed digit. The thesis cuts digits off where others round, so
+    /// a difference below that is none.
+    Value {
+        /// The number.
+        value: f64,
+        /// One in its last digit.
+        unit: f64,
+    },
+    /// The thesis ran out of memory.
+    OutOfMemory,
+    /// The thesis has no such cell.
+    Absent,
+}
+
+/// [`Figure::Accuracy`], in a word.
+pub const fn acc(mean: f64, std: f64) -> Figure {
+    Figure::Accuracy { mean, std }
+}
+
+/// [`Figure::Value`], in a word.
+pub const fn value(value: f64, unit: f64) -> Figure {
+    Figure::Value { value, unit }
+}
+
+/// [`Figure::OutOfMemory`], in a word.
+pub const OOM: Figure = Figure::OutOfMemory;
+
+impl Table {
+    /// The label without its prefix: what files are called.
+    pub fn short_name(&self) -> &'static str {
+        self.name.rsplit(':').next().unwrap_or(self.name)
+    }
+
+    /// Whether any row is trained.
+    pub fn is_trained(&self) -> bool {
+        self.rows.iter().any(|row| row.spec.is_trained())
+    }
+
+    /// What is wrong with it, if anything: rows of another length than the columns, names that stand twice, datasets
+    /// nobody knows, figures that cannot be.
+    pub fn flaw(&self) -> Option<String> {
+        let twice =
+            |names: &[&'static str]| (1..names.len()).find(|&i| names[..i].contains(&names[i])).map(|i| names[i]);
+        let labels: Vec<&'static str> = self.rows.iter().map(|row| row.label).collect();
+        if let Some(name) = twice(&labels).or(twice(self.columns)) {
+            return Some(format!("{name} stands twice"));
+        }
+        if let Some(name) = self.columns.iter().find(|name| dataset_name(name).is_none()) {
+            return Some(format!("dataset {name} is in no registry"));
+        }
+        if let Some(baseline) = self.baseline.filter(|name| !labels.contains(name)) {
+            return Some(format!("baseline {baseline} is no row"));
+        }
+        self.rows.iter().find_map(|row| {
+            if row.figures.len() != self.columns.len() {
+                return Some(format!(
+                    "{} has {} figures for {} columns",
+                    row.label,
+                    row.figures.len(),
+                    self.columns.len()
+                ));
+            }
+            let wrong = row.figures.iter().find(|figure| !figure.is_possible(row.spec))?;
+            Some(format!("{} has {wrong:?}", row.label))
+        })
+    }
+}
+
+impl Figure {
+    fn is_possible(self, spec: Spec) -> bool {
+        match self {
+            Figure::Accuracy { mean, std } => {
+                spec.is_trained() && (0.0..=100.0).contains(&mean) && (0.0..=100.0).contains(&std)
+            }
+            Figure::Value { value, unit } => {
+                !spec.is_trained() && value.is_finite() && value >= 0.0 && unit.is_finite() && unit > 0.0
+            }
+            Figure::OutOfMemory | Figure::Absent => true,
+        }
+    }
+}
+
+/// The name a dataset is loaded and configured by; `None` for one that is in no registry and not built in.
+pub fn dataset_name(name: &str) -> Option<&'static str> {
+    let built_in = || BUILT_IN.into_iter().find(|known| known.eq_ignore_ascii_case(name));
+    registry::get(name).map(|entry| entry.name).or_else(built_in)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flaws_are_named() {
+        const ROW: Row = Row { label: "a", spec: vanilla(Backbone::Gin), figures: &[acc(50.0, 1.0)] };
+        const GOOD: Table = Table {
+            name: "x:tab:y",
+            title: "",
+            section: "",
+            columns: &["Karate"],
+            rows: &[ROW],
+            baseline: Some("a"),
+            notes: &[],
+        };
+        assert_eq!((GOOD.flaw(), GOOD.short_name()), (None, "y"));
+        let flaw = |table: Table| table.flaw().unwrap();
+        assert_eq!(flaw(Table { columns: &["karate", "csbm"], ..GOOD }), "a has 1 figures for 2 columns");
+        assert_eq!(flaw(Table { columns: &["corra"], ..GOOD }), "dataset corra is in no registry");
+        assert_eq!(flaw(Table { rows: &[ROW, ROW], ..GOOD }), "a stands twice");
+        assert_eq!(flaw(Table { baseline: Some("b"), ..GOOD }), "baseline b is no row");
+        const HUGE: Row = Row { figures: &[acc(100.1, 1.0)], ..ROW };
+        assert_eq!(flaw(Table { rows: &[HUGE], ..GOOD }), "a has Accuracy { mean: 100.1, std: 1.0 }");
+        const OF_NOTHING: Row = Row { figures: &[value(1.0, 0.1)], ..ROW };
+        assert!(Table { rows: &[OF_NOTHING], ..GOOD }.flaw().is_some(), "an accuracy has a deviation");
+    }
+
+    /// Karate: 34 nodes, 78 edges, core numbers and walks from NetworkX (see `data check`).
+    #[test]
+    fn properties_of_karate() {
+        let karate = gnarl_graph::dataset::embedded::karate();
+        let expect = [
+            (Property::Density, 2.0 * 78.0 / (34.0 * 33.0)),
+            (Property::MeanDegree, 156.0 / 34.0),
+            (Property::MeanPageRank, 1.0 / 34.0),
+            (Property::MeanCore, 99.0 / 34.0),
+            (Property::MeanWalks, 1212.0 / 34.0),
+            (Property::Homophily, 57.0 / 78.0),
+        ];
+        for (property, expected) in expect {
+            let found = property.of(&karate).unwrap();
+            assert!((found - expected).abs() < 1e-9, "{property:?}: {found} against {expected}");
+        }
+        let bare = Graph::from_edges(2, [(0, 1)]).unwrap().0;
+        assert!(Property::Homophily.of(&bare).unwrap_err().to_string().contains("two labelled nodes"));
+    }
+}

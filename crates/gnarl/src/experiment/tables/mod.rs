@@ -1,0 +1,72 @@
+//! Every table that `gnarl reproduce` knows. A new one is a file here and an entry in [`ALL`].
+
+mod additional_ca_gcn;
+mod graph_prop;
+mod topological_gcn;
+
+pub use additional_ca_gcn::ADDITIONAL_CA_GCN;
+pub use graph_prop::GRAPH_PROP;
+pub use topological_gcn::TOPOLOGICAL_GCN;
+
+use super::table::Table;
+
+/// All of them, in the order of the thesis.
+pub const ALL: [&Table; 3] = [&TOPOLOGICAL_GCN, &ADDITIONAL_CA_GCN, &GRAPH_PROP];
+
+/// The table of that label, with or without its prefix, whatever the case.
+///
+/// ```
+/// use gnarl::experiment::tables;
+/// assert_eq!(tables::find("graph_prop")?.name, "cgsO:tab:graph_prop");
+/// assert!(tables::find("graph_props").unwrap_err().to_string().contains("did you mean graph_prop"));
+/// # Ok::<(), gnarl_graph::Error>(())
+/// ```
+pub fn find(name: &str) -> gnarl_graph::Result<&'static Table> {
+    let matches =
+        |table: &Table| table.name.eq_ignore_ascii_case(name) || table.short_name().eq_ignore_ascii_case(name);
+    let found = ALL.into_iter().find(|table| matches(table));
+    found.ok_or_else(|| gnarl_graph::Error::unknown("table", name, ALL.into_iter().map(Table::short_name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::table::{OOM, acc, value};
+
+    #[test]
+    fn every_table_is_sound() {
+        for table in ALL {
+            assert_eq!(table.flaw(), None, "{}", table.name);
+            assert!(!table.title.is_empty() && !table.section.is_empty(), "{}", table.name);
+            assert_eq!(find(table.name).unwrap().name, table.name);
+            assert_eq!(ALL.iter().filter(|t| t.short_name() == table.short_name()).count(), 1, "{}", table.name);
+        }
+        let e = find("topological_GCM").unwrap_err().to_string();
+        assert_eq!(e, "unknown table 'topological_GCM'; did you mean topological_GCN?");
+    }
+
+    /// A few figures read off the printed thesis by eye.
+    #[test]
+    fn figures_are_those_of_the_thesis() {
+        let figure = |table: &Table, row: &str, column: &str| {
+            let row = table.rows.iter().find(|r| r.label == row).unwrap();
+            row.figures[table.columns.iter().position(|c| *c == column).unwrap()]
+        };
+        let main = &TOPOLOGICAL_GCN;
+        assert_eq!(figure(main, "GCN w/ A", "CiteSeer"), acc(64.95, 0.58));
+        assert_eq!(figure(main, "GCN w/ L_sym", "Wisconsin"), acc(66.08, 2.16));
+        assert_eq!(figure(main, "GATv2", "squirrel"), acc(42.63, 2.61));
+        assert_eq!(figure(main, "PNA", "squirrel"), OOM);
+        assert_eq!(figure(main, "PNA", "Cornell"), acc(40.54, 0.0));
+        let more = &ADDITIONAL_CA_GCN;
+        assert_eq!(figure(more, "GCN w/ A_hat", "Cora"), acc(80.84, 0.40));
+        assert_eq!(figure(more, "GCN w/ L", "Texas"), acc(84.32, 2.65));
+        assert_eq!(figure(more, "GCN w/ Q", "Computers"), acc(47.72, 18.37));
+        assert_eq!(figure(more, "GIN", "Penn94"), OOM);
+        let facts = &GRAPH_PROP;
+        assert_eq!(figure(facts, "density", "Cora"), value(1.43e-3, 1e-5));
+        assert_eq!(figure(facts, "mean number of 2-walks", "Photo"), value(3204.098, 1e-3));
+        assert_eq!(figure(facts, "mean PageRank", "arxiv-year"), value(5.90e-6, 1e-8));
+        assert_eq!(figure(facts, "homophily", "Texas"), value(0.111, 1e-3));
+    }
+}

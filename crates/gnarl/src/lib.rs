@@ -1,0 +1,18 @@
+//! Graph neural networks along five axes: operator, depth, weights, inference and data.
+//!
+//! | room | what belongs there |
+//! | --- | --- |
+//! | [`tensor`] | sparse kernels as candle operations, and the optimiser |
+//! | [`nn`] | layers, readouts, networks |
+//! | [`train`] | the training loop: best-validation weights, early stopping, curves |
+//! | [`task`] | node classification: data in, result out |
+//! | [`experiment`] | the thesis' tables as data, and the runner |
+
+pub mod error;
+pub mod experiment;
+pub mod nn;
+pub mod task;
+pub mod tensor;
+pub mod train;
+
+pub use error::{Error, Result};

@@ -1,0 +1,68 @@
+//! GCN (Kipf and Welling 2017): `Φ X W + b`, with Φ = A_hat unless another operator is given.
+
+use candle_core::{Result, Tensor};
+use gnarl_graph::random::Rng;
+
+use super::layer::{Layer, propagate_linear};
+use super::linear::{Input, Linear};
+use super::params::{Params, Pass};
+use crate::tensor::{Dropout, Operator, constant_convolution, relu_dropout};
+
+/// One graph convolution.
+#[derive(Debug)]
+pub struct Gcn {
+    /// The linear map; its bias is added after the operator.
+    pub linear: Linear,
+}
+
+impl Gcn {
+    /// Glorot weights, zero bias.
+    pub fn new(params: &mut Params, name: &str, in_dim: usize, out_dim: usize, rng: &mut Rng) -> Result<Self> {
+        Ok(Self { linear: Linear::glorot(params, name, in_dim, out_dim, true, rng)? })
+    }
+}
+
+impl Layer for Gcn {
+    fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let bias = self.linear.bias.map(|b| pass.weight(b));
+        propagate_linear(operator, x, pass.weight(self.linear.weight), bias)
+    }
+
+    /// Sparse features through a constant operator: one fused operation.
+    fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
+        if let (Input::Sparse(features), Some(bias)) = (x, self.linear.bias) {
+            let (weight, bias) = (pass.weight(self.linear.weight), pass.weight(bias));
+            if let Some(fused) = constant_convolution(operator, features, weight, bias, dropout)? {
+                return Ok(fused);
+            }
+        }
+        relu_dropout(&self.forward(operator, x, pass)?, dropout)
+    }
+
+    fn out_dim(&self) -> usize {
+        self.linear.out_dim()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::layer::classical;
+    use crate::nn::testing::{adjacency, assert_close, path, plant, predict, rng};
+    use gnarl_graph::operator::ClassicalOperator;
+
+    #[test]
+    fn by_hand() {
+        let mut params = Params::default();
+        let layer = Gcn::new(&mut params, "gcn", 1, 1, &mut rng()).unwrap();
+        plant(&params, "gcn.weight", &[2.0]);
+        plant(&params, "gcn.bias", &[1.0]);
+        // With self-loops the degrees are 2, 3, 2: A_hat is 1/2, 1/3, 1/2 on the diagonal and 1/√6 beside it.
+        let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
+        let beside = 1.0 / 6f32.sqrt();
+        let heard = [0.5 + 2.0 * beside, beside + 2.0 / 3.0 + 4.0 * beside, 2.0 * beside + 2.0];
+        assert_close(&predict(&layer, &a_hat, &params, &[1.0, 2.0, 4.0]), &heard.map(|h| 2.0 * h + 1.0), 1e-6, "A_hat");
+        let by_sum = predict(&layer, &adjacency(&path()), &params, &[1.0, 2.0, 4.0]);
+        assert_close(&by_sum, &[5.0, 11.0, 5.0], 1e-6, "another operator");
+    }
+}

@@ -1,0 +1,115 @@
+//! GIN (Xu et al. 2019): `MLP((1 + ε) x_i + Σ_j x_j)`, the sum through any operator (A unless another is given).
+//!
+//! The thesis' text counts a node among its own neighbours and adds it once more; here it stands once (erratum 7).
+
+use candle_core::{Result, Tensor};
+use gnarl_graph::random::Rng;
+
+use super::batch_norm::BatchNorm;
+use super::init::Init;
+use super::layer::Layer;
+use super::linear::{Input, Linear};
+use super::params::{Group, ParamId, Params, Pass};
+use crate::tensor::{Dropout, Operator, relu_dropout};
+
+/// Settings of a GIN layer.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct GinSettings {
+    /// Train ε; it starts at zero either way.
+    pub train_epsilon: bool,
+    /// Batch normalisation between the two linear maps.
+    pub batch_norm: bool,
+}
+
+/// One GIN layer with a two-layer perceptron.
+#[derive(Debug)]
+pub struct Gin {
+    first: Linear,
+    norm: Option<BatchNorm>,
+    second: Linear,
+    epsilon: Option<ParamId>,
+}
+
+impl Gin {
+    /// `in_dim → hidden → out_dim`, started as PyTorch starts linear layers.
+    pub fn new(
+        params: &mut Params,
+        name: &str,
+        in_dim: usize,
+        hidden: usize,
+        out_dim: usize,
+        settings: GinSettings,
+        rng: &mut Rng,
+    ) -> Result<Self> {
+        let first = Linear::kaiming(params, &format!("{name}.mlp.0"), in_dim, hidden, true, rng)?;
+        let norm =
+            settings.batch_norm.then(|| BatchNorm::new(params, &format!("{name}.norm"), hidden, rng)).transpose()?;
+        let second = Linear::kaiming(params, &format!("{name}.mlp.1"), hidden, out_dim, true, rng)?;
+        let epsilon = settings
+            .train_epsilon
+            .then(|| params.add(format!("{name}.eps"), &[1], Init::Constant(0.0), Group::Scalar, rng))
+            .transpose()?;
+        Ok(Self { first, norm, second, epsilon })
+    }
+}
+
+impl Layer for Gin {
+    /// The first linear map comes before the sum, which it commutes with and which it usually makes narrower.
+    fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let mapped = x.matmul(pass.weight(self.first.weight), None)?;
+        let bias = self.first.bias.map(|b| pass.weight(b));
+        let heard = operator.apply_with_bias(&mapped, bias)?;
+        let own = match self.epsilon {
+            Some(epsilon) => mapped.broadcast_mul(&(pass.weight(epsilon) + 1.0)?)?,
+            None => mapped,
+        };
+        let mut h = (heard + own)?;
+        if let Some(norm) = &self.norm {
+            h = norm.forward(&h, pass)?;
+        }
+        self.second.forward(&Input::Dense(relu_dropout(&h, Dropout::NONE)?), pass)
+    }
+
+    fn out_dim(&self) -> usize {
+        self.second.out_dim()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::{adjacency, assert_close, path, plant, predict, rng};
+
+    /// The perceptron of the tests below makes `s` into `s + 10 · max(5 - s, 0) + 0.5`, for s above 0.
+    fn planted(settings: GinSettings) -> (Params, Gin) {
+        let mut params = Params::default();
+        let layer = Gin::new(&mut params, "gin", 1, 2, 1, settings, &mut rng()).unwrap();
+        plant(&params, "gin.mlp.0.weight", &[1.0, -1.0]);
+        plant(&params, "gin.mlp.0.bias", &[0.0, 5.0]);
+        plant(&params, "gin.mlp.1.weight", &[1.0, 10.0]);
+        plant(&params, "gin.mlp.1.bias", &[0.5]);
+        (params, layer)
+    }
+
+    #[test]
+    fn by_hand() {
+        let x = [1.0, 2.0, 4.0];
+        // Own plus neighbours: 3, 7, 6.
+        let (params, layer) = planted(GinSettings::default());
+        assert_close(&predict(&layer, &adjacency(&path()), &params, &x), &[23.5, 7.5, 6.5], 1e-6, "ε = 0");
+        // Twice own plus neighbours: 4, 9, 10.
+        let (params, layer) = planted(GinSettings { train_epsilon: true, batch_norm: false });
+        plant(&params, "gin.eps", &[1.0]);
+        assert_close(&predict(&layer, &adjacency(&path()), &params, &x), &[14.5, 9.5, 10.5], 1e-6, "ε = 1");
+    }
+
+    #[test]
+    fn batch_norm_comes_before_the_relu() {
+        let (params, layer) = planted(GinSettings { train_epsilon: false, batch_norm: true });
+        // Statistics 0 and 1 - 1e-5 leave 3, 7, 6 and 2, -2, -1; the shift lifts the second ones by 2.
+        plant(&params, "gin.norm.variance", &[1.0 - 1e-5; 2]);
+        plant(&params, "gin.norm.shift", &[0.0, 2.0]);
+        let y = predict(&layer, &adjacency(&path()), &params, &[1.0, 2.0, 4.0]);
+        assert_close(&y, &[43.5, 7.5, 16.5], 1e-6, "normalised");
+    }
+}

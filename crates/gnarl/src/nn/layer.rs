@@ -1,0 +1,157 @@
+//! What every message-passing layer has in common.
+
+use candle_core::{Result, Tensor};
+use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::{CsrMatrix, Graph};
+
+use super::linear::Input;
+use super::params::Pass;
+use crate::tensor::{Dropout, Operator, relu_dropout};
+
+/// What nodes hear: the operator of the layers, and the strict two-hop one where a network asks for it (H2GCN).
+#[derive(Debug, Clone)]
+pub struct Propagation {
+    /// One step of message passing.
+    pub operator: Operator,
+    /// Nodes at distance exactly two.
+    pub two_hop: Option<Operator>,
+}
+
+impl From<Operator> for Propagation {
+    fn from(operator: Operator) -> Self {
+        Self { operator, two_hop: None }
+    }
+}
+
+/// One round of message passing: hears through any operator, keeps nothing between calls.
+pub trait Layer: std::fmt::Debug + Send + Sync {
+    /// New representations, `[nodes, out_dim]`.
+    fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
+
+    /// `dropout(relu(forward))`, what stands between two layers. A layer that can do it in one go says how.
+    fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
+        relu_dropout(&self.forward(operator, x, pass)?, dropout)
+    }
+
+    /// Width of the result.
+    fn out_dim(&self) -> usize;
+}
+
+/// `operator · (x · weight) + bias`, in the cheaper order: the operator works on the narrower side, and sparse features
+/// are always multiplied first.
+pub fn propagate_linear(operator: &Operator, x: &Input, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+    let (in_dim, out_dim) = weight.dims2()?;
+    match x {
+        Input::Dense(x) if in_dim < out_dim => Input::Dense(operator.apply(x)?).matmul(weight, bias),
+        _ => operator.apply_with_bias(&x.matmul(weight, None)?, bias),
+    }
+}
+
+/// The operator of pairs at distance exactly two, symmetrically normalised by its own degrees (Zhu et al. 2020, H2GCN).
+pub fn two_hop_operator(graph: &Graph) -> gnarl_graph::Result<Operator> {
+    let n = graph.num_nodes();
+    let mut pairs = Vec::new();
+    let mut seen = vec![u32::MAX; n];
+    for u in 0..n as u32 {
+        seen[u as usize] = u;
+        for &v in graph.neighbours(u) {
+            seen[v as usize] = u;
+        }
+        for &v in graph.neighbours(u) {
+            for &w in graph.neighbours(v) {
+                if seen[w as usize] != u {
+                    seen[w as usize] = u;
+                    if u < w {
+                        pairs.push((u, w));
+                    }
+                }
+            }
+        }
+    }
+    let two_hop = Graph::from_edges(n, pairs)?.0;
+    Ok(Operator::constant(&symmetric_normalised(&two_hop)?))
+}
+
+/// `D^-1/2 A D^-1/2`, zero rows for nodes without edges.
+pub fn symmetric_normalised(graph: &Graph) -> gnarl_graph::Result<CsrMatrix<f64>> {
+    let degrees = gnarl_graph::centrality::degrees(graph);
+    gnarl_graph::operator::centrality_operator(graph, &degrees, -0.5, -0.5)
+}
+
+/// A classical operator of a graph, ready for layers.
+pub fn classical(graph: &Graph, kind: ClassicalOperator) -> gnarl_graph::Result<Operator> {
+    Ok(Operator::constant(&kind.matrix(graph)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::gat::{AttentionSettings, Gat};
+    use crate::nn::gatv2::GatV2;
+    use crate::nn::gcn::Gcn;
+    use crate::nn::gin::{Gin, GinSettings};
+    use crate::nn::params::Params;
+    use crate::nn::sage::Sage;
+    use crate::nn::testing::{assert_close, path, rng};
+    use crate::tensor::testing::{check_gradients, random, random_pattern};
+
+    /// Both orders of `operator · x · weight + bias`, written out, against what is chosen, in value and gradient.
+    #[test]
+    fn both_orders_of_a_propagated_linear_map_agree() {
+        let operator = random_pattern(7, 7, 0.4, 1);
+        let values = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        for (in_dim, out_dim) in [(3, 5), (5, 3), (4, 4)] {
+            let var = |shape: &[usize], seed| candle_core::Var::from_tensor(&random(shape, seed)).unwrap();
+            let (x, weight, bias) = (var(&[7, in_dim], 2), var(&[in_dim, out_dim], 3), var(&[out_dim], 4));
+            let orders = [
+                propagate_linear(&operator, &Input::Dense(x.as_tensor().clone()), &weight, Some(&bias)).unwrap(),
+                operator.apply(&x.matmul(&weight).unwrap()).unwrap().broadcast_add(&bias).unwrap(),
+                operator.apply(&x).unwrap().matmul(&weight).unwrap().broadcast_add(&bias).unwrap(),
+            ];
+            let upstream = random(&[7, out_dim], 5);
+            let all = orders.map(|y| {
+                let grads = (&y * &upstream).unwrap().sum_all().unwrap().backward().unwrap();
+                let mut all = values(&y);
+                [&x, &weight, &bias].iter().for_each(|v| all.extend(values(grads.get(v).unwrap())));
+                all
+            });
+            assert_close(&all[0], &all[1], 1e-5, "the linear map first");
+            assert_close(&all[0], &all[2], 1e-5, "the operator first");
+        }
+    }
+
+    #[test]
+    fn two_hops_by_hand() {
+        // 0–1–2–3 with the chord 0–2: pairs at distance two are (0, 3) and (1, 3), so the degrees are 1, 1, 0, 2.
+        let graph = Graph::from_edges(4, [(0, 1), (1, 2), (2, 3), (0, 2)]).unwrap().0;
+        let x = Tensor::new(&[[1f32], [10.0], [100.0], [1000.0]], &candle_core::Device::Cpu).unwrap();
+        let y = two_hop_operator(&graph).unwrap().apply(&x).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        let half = 0.5f32.sqrt();
+        assert_close(&y, &[1000.0 * half, 1000.0 * half, 0.0, 11.0 * half], 1e-6, "two hops");
+        let y = two_hop_operator(&path()).unwrap();
+        assert_eq!(y.pattern().indices(), [2, 0]);
+    }
+
+    /// Structural attacks and learnable operators differentiate by the operator's values.
+    #[test]
+    fn gradients_reach_the_values_of_an_operator() {
+        let pattern = random_pattern(6, 6, 0.5, 1);
+        let attention = AttentionSettings { heads: 2, concat: true, negative_slope: 0.2, dropout: 0.0, site: 0 };
+        let (mut params, rng) = (Params::default(), &mut rng());
+        let layers: [Box<dyn Layer>; 6] = [
+            Box::new(Gcn::new(&mut params, "narrower", 4, 3, rng).unwrap()),
+            Box::new(Gcn::new(&mut params, "wider", 4, 5, rng).unwrap()),
+            Box::new(Sage::new(&mut params, "sage", 4, 3, rng).unwrap()),
+            Box::new(Gin::new(&mut params, "gin", 4, 3, 2, GinSettings::default(), rng).unwrap()),
+            Box::new(Gat::new(&mut params, "gat", 4, 2, attention, rng).unwrap()),
+            Box::new(GatV2::new(&mut params, "gatv2", 4, 2, attention, rng).unwrap()),
+        ];
+        let weights = params.weights();
+        let x = Input::Dense(random(&[6, 4], 2));
+        for layer in layers {
+            check_gradients(&[random(&[pattern.num_entries()], 3)], |v| {
+                layer.forward(&pattern.with_values(&v[0])?, &x, &Pass::evaluation(&weights))
+            });
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! Layers and networks (thesis ch. 2, "Graph Neural Networks").
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`params`] | parameters, the weights a forward pass sees, the pass itself |
+//! | [`init`] | Glorot, Kaiming, orthogonal |
+//! | [`linear`] | `x W + b` on sparse or dense input |
+//! | [`layer`] | the [`Layer`] trait, and what layers share |
+//! | `gcn`, `gat`, `gatv2`, `gin`, `sage`, `pna`, `mlp` | one layer each |
+//! | [`network`] | layers put together; SGC, APPNP and H2GCN, which are whole networks |
+//! | [`batch_norm`], [`readout`] | normalisation, and from nodes to graphs |
+//!
+//! A layer takes any message-passing [`Operator`](crate::tensor::Operator): swapping the operator, giving it gradients or
+//! replacing its values needs no new layer. To add a layer: one file here with the formula on top, one entry in
+//! [`network::Backbone`].
+
+pub mod batch_norm;
+pub mod gat;
+pub mod gatv2;
+pub mod gcn;
+pub mod gin;
+pub mod init;
+pub mod layer;
+pub mod linear;
+pub mod mlp;
+pub mod network;
+pub mod params;
+pub mod pna;
+pub mod readout;
+pub mod sage;
+#[cfg(test)]
+pub(crate) mod testing;
+
+pub use layer::{Layer, Propagation};
+pub use linear::{Input, Linear};
+pub use network::{Backbone, Network, NetworkConfig};
+pub use params::{Group, ParamId, Params, Pass, Weights};
+pub use readout::Readout;

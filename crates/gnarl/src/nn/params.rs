@@ -1,0 +1,230 @@
+//! Parameters and what a forward pass sees of them.
+//!
+//! A layer holds the ids of its parameters, never the tensors. A forward pass gets the tensors as [`Weights`], which are
+//! the parameters as they are, or a projection of them (the weights axis), computed once per step and not once per use.
+
+use std::ops::Index;
+use std::sync::Mutex;
+
+use candle_core::{Device, Result, Tensor, Var, bail};
+use gnarl_graph::random::Rng;
+
+use super::init::Init;
+use crate::tensor::Dropout;
+
+/// Names one parameter of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ParamId(usize);
+
+/// What kind of number a parameter is: groups may have learning rates and decay of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Group {
+    /// The matrix of a linear map.
+    Weight,
+    /// An offset, or the scale of a normalisation.
+    Bias,
+    /// A scalar of a learnable operator.
+    Scalar,
+    /// An exponent of a learnable operator.
+    Exponent,
+    /// A running statistic: kept with the model, never trained.
+    Statistic,
+}
+
+/// One named parameter.
+#[derive(Debug)]
+pub struct Param {
+    /// Unique within the model, e.g. `layers.0.weight`.
+    pub name: String,
+    /// The tensor that is trained.
+    pub var: Var,
+    /// Its kind.
+    pub group: Group,
+}
+
+/// All parameters of a model, in the order they were made.
+#[derive(Debug, Default)]
+pub struct Params {
+    list: Vec<Param>,
+}
+
+impl Params {
+    /// Makes a parameter.
+    pub fn add(&mut self, name: String, shape: &[usize], init: Init, group: Group, rng: &mut Rng) -> Result<ParamId> {
+        if self.list.iter().any(|p| p.name == name) {
+            bail!("two parameters are called {name}");
+        }
+        let values = init.values(shape, rng);
+        let var = Var::from_tensor(&Tensor::from_vec(values, shape, &Device::Cpu)?)?;
+        self.list.push(Param { name, var, group });
+        Ok(ParamId(self.list.len() - 1))
+    }
+
+    /// Every parameter.
+    pub fn list(&self) -> &[Param] {
+        &self.list
+    }
+
+    /// One parameter.
+    pub fn get(&self, id: ParamId) -> &Param {
+        &self.list[id.0]
+    }
+
+    /// Number of trained values.
+    pub fn num_trained(&self) -> usize {
+        self.list.iter().filter(|p| p.group != Group::Statistic).map(|p| p.var.elem_count()).sum()
+    }
+
+    /// The parameters as they are.
+    pub fn weights(&self) -> Weights {
+        Weights { tensors: self.list.iter().map(|p| p.var.as_tensor().clone()).collect() }
+    }
+
+    /// A copy of every value, for [`restore`](Self::restore).
+    pub fn snapshot(&self) -> Result<Vec<Tensor>> {
+        self.list.iter().map(|p| p.var.as_tensor().copy()).collect()
+    }
+
+    /// Puts a snapshot back.
+    pub fn restore(&self, snapshot: &[Tensor]) -> Result<()> {
+        if snapshot.len() != self.list.len() {
+            bail!("a snapshot of {} parameters for a model of {}", snapshot.len(), self.list.len());
+        }
+        for (p, value) in self.list.iter().zip(snapshot) {
+            p.var.set(value)?;
+        }
+        Ok(())
+    }
+
+    /// Writes what a training pass measured (running statistics) into their parameters.
+    pub fn apply_updates(&self, updates: Vec<(ParamId, Tensor)>) -> Result<()> {
+        for (id, value) in updates {
+            self.list[id.0].var.set(&value)?;
+        }
+        Ok(())
+    }
+}
+
+/// The tensors a forward pass uses, one for each parameter.
+#[derive(Debug, Clone)]
+pub struct Weights {
+    tensors: Vec<Tensor>,
+}
+
+impl Weights {
+    /// The same weights with one replaced, for example by its projection.
+    pub fn replace(&mut self, id: ParamId, tensor: Tensor) {
+        self.tensors[id.0] = tensor;
+    }
+
+    /// The same values outside any gradient.
+    pub fn detached(&self) -> Self {
+        Self { tensors: self.tensors.iter().map(Tensor::detach).collect() }
+    }
+
+    /// The id and tensor of every weight.
+    pub fn iter(&self) -> impl Iterator<Item = (ParamId, &Tensor)> {
+        self.tensors.iter().enumerate().map(|(i, t)| (ParamId(i), t))
+    }
+}
+
+impl Index<ParamId> for Weights {
+    type Output = Tensor;
+
+    fn index(&self, id: ParamId) -> &Tensor {
+        &self.tensors[id.0]
+    }
+}
+
+/// One forward pass: the weights, whether it trains, and the key of its random draws.
+#[derive(Debug)]
+pub struct Pass<'a> {
+    weights: &'a Weights,
+    key: Option<u64>,
+    updates: Mutex<Vec<(ParamId, Tensor)>>,
+}
+
+impl<'a> Pass<'a> {
+    /// A pass that predicts: no dropout, stored statistics.
+    pub fn evaluation(weights: &'a Weights) -> Self {
+        Self { weights, key: None, updates: Mutex::default() }
+    }
+
+    /// A pass that trains; `key` fixes its random draws.
+    pub fn training(weights: &'a Weights, key: u64) -> Self {
+        Self { weights, key: Some(key), updates: Mutex::default() }
+    }
+
+    /// Whether this pass trains.
+    pub fn trains(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// A weight.
+    pub fn weight(&self, id: ParamId) -> &Tensor {
+        &self.weights[id]
+    }
+
+    /// The dropout of one place in the model: nothing is dropped when predicting. `site` tells places apart.
+    pub fn dropout(&self, rate: f32, site: u64) -> Dropout {
+        match self.key {
+            Some(key) if rate > 0.0 => Dropout { rate, key: mix(key ^ mix(site)) },
+            _ => Dropout::NONE,
+        }
+    }
+
+    /// Notes a new value of a running statistic.
+    pub fn note_update(&self, id: ParamId, value: Tensor) {
+        self.updates.lock().unwrap_or_else(|e| e.into_inner()).push((id, value));
+    }
+
+    /// The updates noted, for [`Params::apply_updates`].
+    pub fn into_updates(self) -> Vec<(ParamId, Tensor)> {
+        self.updates.into_inner().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// The finaliser of SplitMix64, to spread keys over 64 bits.
+pub(crate) fn mix(mut z: u64) -> u64 {
+    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_site_of_every_step_draws_its_own() {
+        let weights = Params::default().weights();
+        let mut keys: Vec<u64> = Vec::new();
+        for step in 0..50 {
+            let pass = Pass::training(&weights, step);
+            keys.extend((0..50).chain([1 << 32, 2 << 32]).map(|site| pass.dropout(0.5, site).key));
+            assert_eq!(pass.dropout(0.5, 3), Pass::training(&weights, step).dropout(0.5, 3), "a draw can be repeated");
+        }
+        let drawn = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), drawn);
+        assert_eq!(Pass::evaluation(&weights).dropout(0.5, 3), Dropout::NONE);
+        assert_eq!(Pass::training(&weights, 1).dropout(0.0, 3), Dropout::NONE);
+    }
+
+    #[test]
+    fn snapshots_bring_values_back() {
+        let mut params = Params::default();
+        let rng = &mut gnarl_graph::random::stream(1, "params test", 0);
+        let id = params.add("w".into(), &[2], Init::Constant(1.0), Group::Weight, rng).unwrap();
+        let e = params.add("w".into(), &[1], Init::Constant(0.0), Group::Weight, rng).unwrap_err().to_string();
+        assert!(e.contains("two parameters are called w"), "{e}");
+        let snapshot = params.snapshot().unwrap();
+        params.apply_updates(vec![(id, Tensor::new(&[3f32, 4.0], &Device::Cpu).unwrap())]).unwrap();
+        assert_eq!(params.weights()[id].to_vec1::<f32>().unwrap(), [3.0, 4.0]);
+        params.restore(&snapshot).unwrap();
+        assert_eq!(params.weights()[id].to_vec1::<f32>().unwrap(), [1.0, 1.0]);
+        assert!(params.restore(&[]).is_err());
+    }
+}

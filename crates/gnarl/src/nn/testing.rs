@@ -1,0 +1,48 @@
+//! What the tests of layers share.
+
+use candle_core::Tensor;
+use gnarl_graph::Graph;
+use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::random::{Rng, stream};
+
+use super::layer::{Layer, classical};
+use super::params::{Params, Pass};
+use crate::tensor::Operator;
+
+/// A generator for parameters that a test then replaces.
+pub fn rng() -> Rng {
+    stream(1, "layer test", 0)
+}
+
+/// The path 0–1–2.
+pub fn path() -> Graph {
+    Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0
+}
+
+/// A graph's adjacency matrix as an operator.
+pub fn adjacency(graph: &Graph) -> Operator {
+    classical(graph, ClassicalOperator::Adjacency).unwrap()
+}
+
+/// Gives a parameter its values.
+pub fn plant(params: &Params, name: &str, values: &[f32]) {
+    let p = params.list().iter().find(|p| p.name == name).unwrap_or_else(|| panic!("no parameter is called {name}"));
+    let values = Tensor::from_slice(values, p.var.dims(), p.var.device()).unwrap();
+    p.var.set(&values).unwrap();
+}
+
+/// What a layer makes of one feature per node, predicting.
+pub fn predict(layer: &dyn Layer, operator: &Operator, params: &Params, x: &[f32]) -> Vec<f32> {
+    let x = Tensor::from_slice(x, (x.len(), 1), &candle_core::Device::Cpu).unwrap();
+    let weights = params.weights();
+    let y = layer.forward(operator, &x.into(), &Pass::evaluation(&weights)).unwrap();
+    y.flatten_all().unwrap().to_vec1().unwrap()
+}
+
+/// Value by value, to a tolerance relative above one and absolute below.
+pub fn assert_close(got: &[f32], expected: &[f32], tolerance: f32, what: &str) {
+    assert_eq!(got.len(), expected.len(), "{what}");
+    for (i, (g, e)) in got.iter().zip(expected).enumerate() {
+        assert!((g - e).abs() <= tolerance * (1.0 + e.abs()), "{what}, value {i}: {g}, not {e}");
+    }
+}

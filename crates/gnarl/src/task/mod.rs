@@ -1,0 +1,4 @@
+//! Tasks: data in, result out.
+
+pub mod node;
+pub mod recipe;

@@ -1,0 +1,218 @@
+//! Node classification: a graph, a network, splits and seeds in; accuracies and learning curves out.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, Labels, Split};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::nn::layer::{classical, symmetric_normalised, two_hop_operator};
+use crate::nn::network::UsualOperator;
+use crate::nn::{Backbone, Input, Network, NetworkConfig, Propagation};
+use crate::tensor::{Operator, Pattern};
+use crate::train::{Problem, Targets, TrainConfig, Trained, Watch, predict, train};
+
+/// What is done to features before a network sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FeatureScaling {
+    /// Nothing.
+    AsLoaded,
+    /// Every row divided by the sum of its absolute values; rows of zeros stay.
+    RowNormalised,
+}
+
+impl FromStr for FeatureScaling {
+    type Err = gnarl_graph::Error;
+
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        match name.to_lowercase().as_str() {
+            "as-loaded" => Ok(FeatureScaling::AsLoaded),
+            "row-normalised" => Ok(FeatureScaling::RowNormalised),
+            _ => Err(gnarl_graph::Error::unknown("feature scaling", name, ["as-loaded", "row-normalised"])),
+        }
+    }
+}
+
+impl FeatureScaling {
+    /// The scaled features.
+    pub fn apply(self, features: &Features) -> Features {
+        if self == FeatureScaling::AsLoaded {
+            return features.clone();
+        }
+        let shrink = |row: &mut [f32]| {
+            let total: f32 = row.iter().map(|v| v.abs()).sum();
+            if total > 0.0 {
+                row.iter_mut().for_each(|v| *v /= total);
+            }
+        };
+        match features {
+            Features::Dense(m) => {
+                let mut data = m.data().to_vec();
+                data.chunks_exact_mut(m.num_cols().max(1)).for_each(shrink);
+                Features::Dense(DenseMatrix::new(m.num_rows(), m.num_cols(), data).expect("same shape"))
+            }
+            Features::Sparse(m) => {
+                let mut values = m.values().to_vec();
+                for bounds in m.offsets().windows(2) {
+                    shrink(&mut values[bounds[0] as usize..bounds[1] as usize]);
+                }
+                Features::Sparse(
+                    CsrMatrix::new(m.num_cols(), m.offsets().to_vec(), m.indices().to_vec(), values)
+                        .expect("same pattern"),
+                )
+            }
+        }
+    }
+}
+
+/// The operator nodes hear through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OperatorChoice {
+    /// What the backbone's paper uses.
+    Usual,
+    /// A classical operator by name.
+    #[serde(with = "classical_name")]
+    Classical(ClassicalOperator),
+}
+
+/// Operators are stored by their names.
+mod classical_name {
+    use gnarl_graph::operator::ClassicalOperator;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(op: &ClassicalOperator, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(op)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<ClassicalOperator, D::Error> {
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// How a graph is made ready for a network: stored with every checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preparation {
+    /// The operator.
+    pub operator: OperatorChoice,
+    /// The features.
+    pub features: FeatureScaling,
+}
+
+/// A graph made ready: operator, input, labels.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What nodes hear.
+    pub hear: Propagation,
+    /// What nodes are.
+    pub input: Input,
+    /// What nodes should be called.
+    pub labels: Labels,
+    /// Mean of `ln(degree + 1)`, for PNA.
+    pub mean_log_degree: f64,
+}
+
+impl Prepared {
+    /// Makes a graph ready for a backbone. A graph without features gets the identity; one without labels is refused.
+    pub fn new(graph: &Graph, backbone: Backbone, preparation: Preparation) -> Result<Self> {
+        let refuse = |what: &str| Err(Error::Graph(gnarl_graph::Error::argument("node classification", what)));
+        let Some(labels) = graph.labels() else { return refuse("the graph has no labels") };
+        if graph.num_nodes() == 0 {
+            return refuse("the graph has no nodes");
+        }
+        let input = match graph.features() {
+            Some(features) => Input::from_features(&preparation.features.apply(features))?,
+            None => Input::Sparse(Operator::constant_f32(&CsrMatrix::identity(graph.num_nodes()))),
+        };
+        let operator = match preparation.operator {
+            OperatorChoice::Classical(kind) => classical(graph, kind)?,
+            OperatorChoice::Usual => match backbone.usual_operator() {
+                UsualOperator::Classical(kind) => classical(graph, kind)?,
+                UsualOperator::SelfLoopPattern => {
+                    // A_hat has exactly the entries of A + I.
+                    let a_hat = ClassicalOperator::NormalisedAdjacency.matrix(graph)?;
+                    Operator::from_pattern(Arc::new(Pattern::of(&a_hat)))
+                }
+                UsualOperator::SymmetricNormalised => Operator::constant(&symmetric_normalised(graph)?),
+            },
+        };
+        let two_hop = (backbone == Backbone::H2gcn).then(|| two_hop_operator(graph)).transpose()?;
+        let log_degrees = (0..graph.num_nodes() as u32).map(|u| (graph.degree(u) as f64 + 1.0).ln());
+        let mean_log_degree = log_degrees.sum::<f64>() / graph.num_nodes() as f64;
+        Ok(Self { hear: Propagation { operator, two_hop }, input, labels: labels.clone(), mean_log_degree })
+    }
+
+    /// A network of the right size for this graph.
+    pub fn network(&self, config: &NetworkConfig, seed: u64) -> Result<Network> {
+        Network::new(config, self.input.dim(), self.labels.num_classes(), self.mean_log_degree, seed)
+    }
+}
+
+/// One run: one split, one seed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Run {
+    /// The seed.
+    pub seed: u64,
+    /// The split's name.
+    pub split: String,
+    /// Test accuracy of the kept weights, per cent.
+    pub test_accuracy: f64,
+    /// Validation accuracy of the kept weights, per cent.
+    pub val_accuracy: f64,
+    /// What training came to.
+    pub trained: Trained,
+    /// Seconds in all.
+    pub seconds: f64,
+}
+
+/// Trains one network on one split and scores it. The network comes back trained.
+pub fn run(
+    prepared: &Prepared,
+    network: &NetworkConfig,
+    training: &TrainConfig,
+    split: &Split,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Run, Network)> {
+    let start = Instant::now();
+    let network = prepared.network(network, seed)?;
+    let Prepared { hear, input, labels, .. } = prepared;
+    let trained = train(&network, &Problem { hear, input, labels, split }, training, seed, watch)?;
+    let scores = predict(&network, &prepared.hear, &prepared.input)?;
+    let accuracy = |items| Targets::new(items, &prepared.labels).accuracy(&scores);
+    let run = Run {
+        seed,
+        split: split.name().to_string(),
+        test_accuracy: accuracy(split.test())?,
+        val_accuracy: accuracy(split.val())?,
+        trained,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    Ok((run, network))
+}
+
+/// Several runs side by side on the cores available: run `i` takes split `i` (in turn) and seed `seed + i`. The results
+/// are those of running one after the other.
+pub fn runs(
+    prepared: &Prepared,
+    network: &NetworkConfig,
+    training: &TrainConfig,
+    splits: &[Split],
+    count: usize,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Vec<Run>> {
+    if splits.is_empty() {
+        return Err(gnarl_graph::Error::argument("node classification", "there is no split to run on").into());
+    }
+    (0..count)
+        .into_par_iter()
+        .map(|i| Ok(run(prepared, network, training, &splits[i % splits.len()], seed.wrapping_add(i as u64), watch)?.0))
+        .collect()
+}

@@ -1,0 +1,154 @@
+//! Cross-entropy over chosen rows, in one pass.
+
+use std::sync::Arc;
+
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
+
+use super::{floats, matrix_shape};
+
+/// The mean cross-entropy of `logits` (`[items, classes]`) over `rows`, whose classes are `classes`.
+///
+/// Stable for logits of any size. Fails where a row or class is out of range or there are no rows.
+pub fn masked_cross_entropy(logits: &Tensor, rows: &Arc<Vec<u32>>, classes: &Arc<Vec<u32>>) -> Result<Tensor> {
+    let (num_items, num_classes) = logits.dims2()?;
+    if rows.is_empty() {
+        bail!("cross-entropy: there are no training items");
+    }
+    if rows.len() != classes.len() {
+        bail!("cross-entropy: {} items, but {} classes", rows.len(), classes.len());
+    }
+    for (&row, &class) in rows.iter().zip(classes.iter()) {
+        if row as usize >= num_items || class as usize >= num_classes {
+            bail!(
+                "cross-entropy: item {row} of class {class}, but there are {num_items} items and {num_classes} classes"
+            );
+        }
+    }
+    logits.contiguous()?.apply_op1(CrossEntropy { rows: rows.clone(), classes: classes.clone() })
+}
+
+#[derive(Clone)]
+struct CrossEntropy {
+    rows: Arc<Vec<u32>>,
+    classes: Arc<Vec<u32>>,
+}
+
+impl CrossEntropy {
+    fn items(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.rows.iter().zip(self.classes.iter()).map(|(&r, &c)| (r as usize, c as usize))
+    }
+}
+
+/// The largest logit, and `ln Σ exp(logit - largest)`.
+fn log_sum(logits: &[f32]) -> (f32, f64) {
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    (largest, logits.iter().map(|&z| f64::from(z - largest).exp()).sum::<f64>().ln())
+}
+
+impl CustomOp1 for CrossEntropy {
+    fn name(&self) -> &'static str {
+        "cross-entropy"
+    }
+
+    fn cpu_fwd(&self, logits: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (_, width) = matrix_shape("cross-entropy", layout)?;
+        let logits = floats("cross-entropy", logits, layout)?;
+        let total: f64 = self
+            .items()
+            .map(|(row, class)| {
+                let z = &logits[row * width..(row + 1) * width];
+                let (largest, log_sum) = log_sum(z);
+                log_sum - f64::from(z[class] - largest)
+            })
+            .sum();
+        Ok((CpuStorage::F32(vec![(total / self.rows.len() as f64) as f32]), Shape::from(())))
+    }
+
+    /// `softmax(logits) - one-hot(class)` on each chosen row, over the number of rows.
+    fn bwd(&self, logits: &Tensor, _loss: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        Ok(Some(logits.apply_op2_no_bwd(grad, self)?))
+    }
+}
+
+/// The gradient, scaled by the gradient of the loss.
+impl CustomOp2 for CrossEntropy {
+    fn name(&self) -> &'static str {
+        "gradient of cross-entropy"
+    }
+
+    fn cpu_fwd(
+        &self,
+        logits: &CpuStorage,
+        layout: &Layout,
+        g: &CpuStorage,
+        lg: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (_, width) = matrix_shape("cross-entropy", layout)?;
+        let logits = floats("cross-entropy", logits, layout)?;
+        let scale = f64::from(floats("cross-entropy", g, lg)?[0]) / self.rows.len() as f64;
+        let mut out = vec![0f32; logits.len()];
+        for (row, class) in self.items() {
+            let z = &logits[row * width..(row + 1) * width];
+            let out = &mut out[row * width..(row + 1) * width];
+            let (largest, log_sum) = log_sum(z);
+            for (o, &z) in out.iter_mut().zip(z) {
+                *o += (scale * (f64::from(z - largest) - log_sum).exp()) as f32;
+            }
+            out[class] -= scale as f32;
+        }
+        Ok((CpuStorage::F32(out), layout.shape().clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::testing::{check_gradients, random};
+    use candle_core::{Device, Var};
+
+    fn loss(logits: &Tensor, rows: &[u32], classes: &[u32]) -> Result<Tensor> {
+        masked_cross_entropy(logits, &Arc::new(rows.to_vec()), &Arc::new(classes.to_vec()))
+    }
+
+    #[test]
+    fn by_hand() {
+        // Two equal logits give ln 2; logits (ln 3, 0) give ln(4/3) for the first class.
+        let logits = Tensor::new(&[[0f32, 0.0], [3f32.ln(), 0.0], [9.0, 9.0]], &Device::Cpu).unwrap();
+        let value = loss(&logits, &[0, 1], &[1, 0]).unwrap().to_scalar::<f32>().unwrap();
+        assert!((value - (2f32.ln() + (4f32 / 3.0).ln()) / 2.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn gradients_and_untouched_rows() {
+        check_gradients(&[random(&[5, 3], 1)], |v| loss(&v[0], &[0, 2, 3], &[2, 0, 1]));
+        let logits = Var::from_tensor(&random(&[5, 3], 1)).unwrap();
+        let grads = loss(&logits, &[0, 2], &[2, 0]).unwrap().backward().unwrap();
+        let rows = grads.get(&logits).unwrap().to_vec2::<f32>().unwrap();
+        assert_eq!(rows[1], [0.0; 3]);
+        assert!(rows[0].iter().sum::<f32>().abs() < 1e-6, "a row's gradient sums to zero");
+    }
+
+    #[test]
+    fn huge_logits_stay_finite() {
+        for scale in [100f32, 1e30] {
+            let logits =
+                Var::from_tensor(&Tensor::new(&[[scale, -scale], [-scale, scale]], &Device::Cpu).unwrap()).unwrap();
+            let value = loss(&logits, &[0, 1], &[0, 0]).unwrap();
+            assert!(
+                (value.to_scalar::<f32>().unwrap() / scale - 1.0).abs() < 1e-5,
+                "half the rows are wrong by 2 · {scale}"
+            );
+            let grad = value.backward().unwrap().get(&logits).unwrap().to_vec2::<f32>().unwrap();
+            assert!(grad.iter().flatten().all(|g| g.is_finite()));
+        }
+    }
+
+    #[test]
+    fn bad_items_are_named() {
+        let logits = random(&[2, 3], 1);
+        assert!(loss(&logits, &[], &[]).unwrap_err().to_string().contains("no training items"));
+        assert!(loss(&logits, &[2], &[0]).unwrap_err().to_string().contains("item 2 of class 0"));
+        assert!(loss(&logits, &[0], &[3]).unwrap_err().to_string().contains("class 3"));
+        assert!(loss(&logits, &[0, 1], &[0]).unwrap_err().to_string().contains("2 items, but 1 classes"));
+    }
+}

@@ -1,0 +1,639 @@
+//! [`Operator`]: sparse × dense with gradients to the dense side and, where asked, to each sparse value.
+
+use std::sync::{Arc, OnceLock};
+
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
+use gnarl_graph::CsrMatrix;
+use rayon::prelude::*;
+
+use super::activation::{Dropout, relu_dropout_gradient};
+use super::kernels::{self, Rows};
+use super::pattern::Pattern;
+use super::{floats, matrix_shape};
+
+/// A sparse matrix that can be applied to a dense one: a pattern and a value (or one per head) for each entry.
+///
+/// ```
+/// use candle_core::{Device, Tensor};
+/// use gnarl::tensor::Operator;
+/// use gnarl_graph::{Graph, operator::ClassicalOperator};
+/// let path = Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
+/// let mean = Operator::constant(&ClassicalOperator::MeanAggregation.matrix(&path)?);
+/// let x = Tensor::new(&[[1f32], [2.0], [5.0]], &Device::Cpu)?;
+/// assert_eq!(mean.apply(&x)?.to_vec2::<f32>()?, [[2.0], [3.0], [2.0]]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Operator {
+    pattern: Arc<Pattern>,
+    values: Values,
+}
+
+#[derive(Debug, Clone)]
+enum Values {
+    /// One everywhere: a bare pattern.
+    Ones(Arc<Constants>),
+    Constant(Arc<Constants>),
+    Variable(Tensor),
+}
+
+/// Values that never change, with their transposed order made on first use.
+#[derive(Debug)]
+struct Constants {
+    values: Vec<f32>,
+    transposed: OnceLock<Arc<Constants>>,
+}
+
+impl Constants {
+    fn new(values: Vec<f32>) -> Arc<Self> {
+        Arc::new(Self { values, transposed: OnceLock::new() })
+    }
+
+    fn transposed(&self, pattern: &Pattern) -> Arc<Constants> {
+        self.transposed
+            .get_or_init(|| Constants::new(permuted(&self.values, 1, &pattern.transposed().entry_of)))
+            .clone()
+    }
+}
+
+/// `heads` values per entry, in the order of the transposed pattern.
+fn permuted(values: &[f32], heads: usize, entry_of: &[u32]) -> Vec<f32> {
+    let mut out = vec![0f32; values.len()];
+    out.par_chunks_mut(heads * 4096).zip(entry_of.par_chunks(4096)).for_each(|(out, entries)| {
+        for (out, &k) in out.chunks_exact_mut(heads).zip(entries) {
+            out.copy_from_slice(&values[k as usize * heads..(k as usize + 1) * heads]);
+        }
+    });
+    out
+}
+
+impl Operator {
+    /// A constant operator from a sparse matrix.
+    pub fn constant(matrix: &CsrMatrix<f64>) -> Self {
+        Self::from_parts(Pattern::of(matrix), matrix.values().iter().map(|&v| v as f32).collect())
+    }
+
+    /// A constant operator from `f32` values, such as sparse features.
+    pub fn constant_f32(matrix: &CsrMatrix<f32>) -> Self {
+        Self::from_parts(Pattern::of(matrix), matrix.values().to_vec())
+    }
+
+    fn from_parts(pattern: Pattern, values: Vec<f32>) -> Self {
+        Self { pattern: Arc::new(pattern), values: Values::Constant(Constants::new(values)) }
+    }
+
+    /// An operator whose every value is one.
+    pub fn from_pattern(pattern: Arc<Pattern>) -> Self {
+        let values = vec![1f32; pattern.num_entries()];
+        Self { pattern, values: Values::Ones(Constants::new(values)) }
+    }
+
+    /// The same pattern with these values: a tensor of shape `[entries]` or `[entries, heads]`, which may take gradients.
+    pub fn with_values(&self, values: &Tensor) -> Result<Self> {
+        let (entries, heads) = match *values.dims() {
+            [entries] => (entries, 1),
+            [entries, heads] => (entries, heads),
+            ref dims => bail!("operator values: shape {dims:?}, [entries] or [entries, heads] is expected"),
+        };
+        if entries != self.pattern.num_entries() || heads == 0 {
+            bail!("operator values: {entries} × {heads} values for {} entries", self.pattern.num_entries());
+        }
+        Ok(Self { pattern: self.pattern.clone(), values: Values::Variable(values.contiguous()?) })
+    }
+
+    /// Whether it was made by [`from_pattern`](Self::from_pattern): every value is one and carries no meaning.
+    pub fn is_pattern_only(&self) -> bool {
+        matches!(&self.values, Values::Ones(_))
+    }
+
+    /// Where the entries are.
+    pub fn pattern(&self) -> &Arc<Pattern> {
+        &self.pattern
+    }
+
+    /// Number of rows.
+    pub fn num_rows(&self) -> usize {
+        self.pattern.num_rows()
+    }
+
+    /// Number of columns.
+    pub fn num_cols(&self) -> usize {
+        self.pattern.num_cols()
+    }
+
+    /// Number of entries.
+    pub fn num_entries(&self) -> usize {
+        self.pattern.num_entries()
+    }
+
+    /// The values as a tensor.
+    pub fn values(&self) -> Result<Tensor> {
+        match &self.values {
+            Values::Variable(values) => Ok(values.clone()),
+            Values::Ones(c) | Values::Constant(c) => Tensor::from_vec(c.values.clone(), c.values.len(), &Device::Cpu),
+        }
+    }
+
+    /// `self · x`, shape `[rows, width]`, for `x` of shape `[cols, width]`. With several heads, head `h` scales columns
+    /// `h · width/heads ..` of x. O(entries · width).
+    pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
+        self.apply_with_bias(x, None)
+    }
+
+    /// `self · x + bias`, the bias of shape `[width]` added to every row.
+    pub fn apply_with_bias(&self, x: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
+        let x = x.contiguous()?;
+        let pattern = self.pattern.clone();
+        match (&self.values, bias) {
+            (Values::Ones(values) | Values::Constant(values), None) => {
+                x.apply_op1(ApplyConstant { pattern, values: values.clone() })
+            }
+            (Values::Ones(values) | Values::Constant(values), Some(bias)) => {
+                x.apply_op2(&bias.contiguous()?, ApplyConstant { pattern, values: values.clone() })
+            }
+            (Values::Variable(values), None) => values.apply_op2(&x, ApplyVariable { pattern }),
+            (Values::Variable(values), Some(bias)) => {
+                values.apply_op3(&x, &bias.contiguous()?, ApplyVariable { pattern })
+            }
+        }
+    }
+}
+
+/// The product with given values: the one place where sparse meets dense.
+fn product(
+    pattern: &Pattern,
+    values: &[f32],
+    heads: usize,
+    x: (&CpuStorage, &Layout),
+    bias: Option<(&CpuStorage, &Layout)>,
+    activation: Option<Dropout>,
+) -> Result<(CpuStorage, Shape)> {
+    const OP: &str = "operator";
+    let (x_rows, width) = matrix_shape(OP, x.1)?;
+    if x_rows != pattern.num_cols() {
+        bail!("{OP}: {} × {} applied to {x_rows} rows", pattern.num_rows(), pattern.num_cols());
+    }
+    if width % heads != 0 {
+        bail!("{OP}: {width} columns cannot be shared by {heads} heads");
+    }
+    let x = floats(OP, x.0, x.1)?;
+    let bias = bias.map(|(s, l)| floats(OP, s, l)).transpose()?;
+    if let Some(bias) = bias
+        && bias.len() != width
+    {
+        bail!("{OP}: a bias of {} for {width} columns", bias.len());
+    }
+    let rows = Rows { offsets: pattern.offsets(), indices: pattern.indices(), values, heads };
+    let mut out = vec![0f32; pattern.num_rows() * width];
+    pattern.for_row_blocks(&mut out, width, |range, out| {
+        let first = (range.start * width) as u64;
+        kernels::gather_rows(rows, range, x, width, bias, out);
+        if let Some(d) = activation {
+            kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
+        }
+    });
+    Ok((CpuStorage::F32(out), Shape::from((pattern.num_rows(), width))))
+}
+
+/// `P · x (+ bias)` with constant values; the gradient to x is `Pᵀ · g`.
+struct ApplyConstant {
+    pattern: Arc<Pattern>,
+    values: Arc<Constants>,
+}
+
+impl ApplyConstant {
+    fn transposed(&self) -> Self {
+        let values = self.values.transposed(&self.pattern);
+        Self { pattern: self.pattern.transposed().pattern.clone(), values }
+    }
+}
+
+impl CustomOp1 for ApplyConstant {
+    fn name(&self) -> &'static str {
+        "operator"
+    }
+
+    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        product(&self.pattern, &self.values.values, 1, (x, layout), None, None)
+    }
+
+    fn bwd(&self, _x: &Tensor, _result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        Ok(Some(grad.contiguous()?.apply_op1_no_bwd(&self.transposed())?))
+    }
+}
+
+impl CustomOp2 for ApplyConstant {
+    fn name(&self) -> &'static str {
+        "operator with bias"
+    }
+
+    fn cpu_fwd(&self, x: &CpuStorage, lx: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
+        product(&self.pattern, &self.values.values, 1, (x, lx), Some((b, lb)), None)
+    }
+
+    fn bwd(&self, x: &Tensor, _b: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let grad = grad.contiguous()?;
+        let to_x = if x.track_op() { Some(grad.apply_op1_no_bwd(&self.transposed())?) } else { None };
+        Ok((to_x, Some(column_sums(&grad)?)))
+    }
+}
+
+/// `P(values) · x (+ bias)`; the gradient to a value is the inner product of the rows it joins.
+struct ApplyVariable {
+    pattern: Arc<Pattern>,
+}
+
+impl ApplyVariable {
+    fn forward(
+        &self,
+        values: (&CpuStorage, &Layout),
+        x: (&CpuStorage, &Layout),
+        bias: Option<(&CpuStorage, &Layout)>,
+    ) -> Result<(CpuStorage, Shape)> {
+        let values = floats("operator", values.0, values.1)?;
+        let heads = heads_of(&self.pattern, values.len());
+        product(&self.pattern, values, heads, x, bias, None)
+    }
+
+    fn backward(&self, values: &Tensor, x: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let to_values = if values.track_op() {
+            Some(
+                sampled_products_no_bwd(&self.pattern, grad, x, heads_of(&self.pattern, values.elem_count()))?
+                    .reshape(values.shape())?,
+            )
+        } else {
+            None
+        };
+        let to_x = if x.track_op() {
+            let op = ApplyTransposed { pattern: self.pattern.clone() };
+            Some(values.apply_op2_no_bwd(grad, &op)?)
+        } else {
+            None
+        };
+        Ok((to_values, to_x))
+    }
+}
+
+fn heads_of(pattern: &Pattern, num_values: usize) -> usize {
+    (num_values / pattern.num_entries().max(1)).max(1)
+}
+
+impl CustomOp2 for ApplyVariable {
+    fn name(&self) -> &'static str {
+        "operator with variable values"
+    }
+
+    fn cpu_fwd(&self, v: &CpuStorage, lv: &Layout, x: &CpuStorage, lx: &Layout) -> Result<(CpuStorage, Shape)> {
+        self.forward((v, lv), (x, lx), None)
+    }
+
+    fn bwd(&self, v: &Tensor, x: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        self.backward(v, x, &grad.contiguous()?)
+    }
+}
+
+impl CustomOp3 for ApplyVariable {
+    fn name(&self) -> &'static str {
+        "operator with variable values and bias"
+    }
+
+    fn cpu_fwd(
+        &self,
+        v: &CpuStorage,
+        lv: &Layout,
+        x: &CpuStorage,
+        lx: &Layout,
+        b: &CpuStorage,
+        lb: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        self.forward((v, lv), (x, lx), Some((b, lb)))
+    }
+
+    fn bwd(
+        &self,
+        v: &Tensor,
+        x: &Tensor,
+        _b: &Tensor,
+        _res: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let grad = grad.contiguous()?;
+        let (to_values, to_x) = self.backward(v, x, &grad)?;
+        Ok((to_values, to_x, Some(column_sums(&grad)?)))
+    }
+}
+
+/// `P(values)ᵀ · g`, for gradients.
+struct ApplyTransposed {
+    pattern: Arc<Pattern>,
+}
+
+impl CustomOp2 for ApplyTransposed {
+    fn name(&self) -> &'static str {
+        "transposed operator"
+    }
+
+    fn cpu_fwd(&self, v: &CpuStorage, lv: &Layout, g: &CpuStorage, lg: &Layout) -> Result<(CpuStorage, Shape)> {
+        let values = floats(self.name(), v, lv)?;
+        let heads = heads_of(&self.pattern, values.len());
+        let transposed = self.pattern.transposed();
+        product(&transposed.pattern, &permuted(values, heads, &transposed.entry_of), heads, (g, lg), None, None)
+    }
+}
+
+/// `dropout(relu(P · (X W) + b))` for constant P and X, as one operation: a hidden graph convolution on sparse features
+/// without the intermediate results, and their gradients, that separate operations would keep. `None` where P or X has
+/// values that take gradients.
+pub fn constant_convolution(
+    operator: &Operator,
+    features: &Operator,
+    weight: &Tensor,
+    bias: &Tensor,
+    activation: Dropout,
+) -> Result<Option<Tensor>> {
+    let constant = |op: &Operator| match &op.values {
+        Values::Ones(values) | Values::Constant(values) => {
+            Some(ApplyConstant { pattern: op.pattern.clone(), values: values.clone() })
+        }
+        Values::Variable(_) => None,
+    };
+    let (Some(operator), Some(features)) = (constant(operator), constant(features)) else { return Ok(None) };
+    let op = ConstantConvolution { operator, features, activation: activation.check()? };
+    weight.contiguous()?.apply_op2(&bias.contiguous()?, op).map(Some)
+}
+
+struct ConstantConvolution {
+    operator: ApplyConstant,
+    features: ApplyConstant,
+    activation: Dropout,
+}
+
+impl CustomOp2 for ConstantConvolution {
+    fn name(&self) -> &'static str {
+        "constant convolution"
+    }
+
+    fn cpu_fwd(&self, w: &CpuStorage, lw: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (mapped, shape) = product(&self.features.pattern, &self.features.values.values, 1, (w, lw), None, None)?;
+        let layout = Layout::contiguous(shape);
+        let heard = (&mapped, &layout);
+        product(&self.operator.pattern, &self.operator.values.values, 1, heard, Some((b, lb)), Some(self.activation))
+    }
+
+    fn bwd(
+        &self,
+        _w: &Tensor,
+        _b: &Tensor,
+        result: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let grad = relu_dropout_gradient(result, grad, self.activation)?;
+        let to_bias = column_sums(&grad)?;
+        let to_mapped = grad.apply_op1_no_bwd(&self.operator.transposed())?;
+        Ok((Some(to_mapped.apply_op1_no_bwd(&self.features.transposed())?), Some(to_bias)))
+    }
+}
+
+/// For each entry of the pattern the inner product of `a`'s row and `b`'s row: the dense product `a · bᵀ` sampled where
+/// entries are. With several heads the columns are shared out and there is one product per head: `[entries, heads]`.
+pub fn sampled_products(pattern: &Arc<Pattern>, a: &Tensor, b: &Tensor, heads: usize) -> Result<Tensor> {
+    a.contiguous()?.apply_op2(&b.contiguous()?, SampledProducts { pattern: pattern.clone(), heads })
+}
+
+fn sampled_products_no_bwd(pattern: &Arc<Pattern>, a: &Tensor, b: &Tensor, heads: usize) -> Result<Tensor> {
+    a.contiguous()?.apply_op2_no_bwd(&b.contiguous()?, &SampledProducts { pattern: pattern.clone(), heads })
+}
+
+struct SampledProducts {
+    pattern: Arc<Pattern>,
+    heads: usize,
+}
+
+impl CustomOp2 for SampledProducts {
+    fn name(&self) -> &'static str {
+        "sampled products"
+    }
+
+    fn cpu_fwd(&self, a: &CpuStorage, la: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
+        let ((a_rows, width), (b_rows, b_width)) = (matrix_shape(self.name(), la)?, matrix_shape(self.name(), lb)?);
+        let p = &*self.pattern;
+        if a_rows != p.num_rows() || b_rows != p.num_cols() || width != b_width || width % self.heads != 0 {
+            bail!(
+                "{}: {a_rows} × {width} and {b_rows} × {b_width} on a {} × {} pattern with {} heads",
+                self.name(),
+                p.num_rows(),
+                p.num_cols(),
+                self.heads
+            );
+        }
+        let (a, b) = (floats(self.name(), a, la)?, floats(self.name(), b, lb)?);
+        let mut out = vec![0f32; p.num_entries() * self.heads];
+        let rows = Rows { offsets: p.offsets(), indices: p.indices(), values: &[], heads: self.heads };
+        p.for_entry_blocks(&mut out, self.heads, |range, out| {
+            kernels::sampled_products(rows, range, a, b, width, out);
+        });
+        Ok((CpuStorage::F32(out), Shape::from((p.num_entries(), self.heads))))
+    }
+
+    fn bwd(&self, a: &Tensor, b: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let grad = grad.contiguous()?;
+        let to_a = grad.apply_op2_no_bwd(b, &ApplyVariable { pattern: self.pattern.clone() })?;
+        let to_b = grad.apply_op2_no_bwd(a, &ApplyTransposed { pattern: self.pattern.clone() })?;
+        Ok((Some(to_a), Some(to_b)))
+    }
+}
+
+/// `x + bias` on every row.
+pub fn add_bias(x: &Tensor, bias: &Tensor) -> Result<Tensor> {
+    x.contiguous()?.apply_op2(&bias.contiguous()?, AddBias)
+}
+
+struct AddBias;
+
+impl CustomOp2 for AddBias {
+    fn name(&self) -> &'static str {
+        "add bias"
+    }
+
+    fn cpu_fwd(&self, x: &CpuStorage, lx: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (_, width) = matrix_shape(self.name(), lx)?;
+        let (x, bias) = (floats(self.name(), x, lx)?, floats(self.name(), b, lb)?);
+        if bias.len() != width {
+            bail!("{}: a bias of {} for {width} columns", self.name(), bias.len());
+        }
+        let mut out = x.to_vec();
+        if width > 0 {
+            out.par_chunks_mut(256 * width).for_each(|rows| {
+                for row in rows.chunks_exact_mut(width) {
+                    kernels::add_rows(bias, row);
+                }
+            });
+        }
+        Ok((CpuStorage::F32(out), lx.shape().clone()))
+    }
+
+    fn bwd(&self, _x: &Tensor, _b: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        Ok((Some(grad.clone()), Some(column_sums(grad)?)))
+    }
+}
+
+/// The sum of each column, in a fixed order whatever the number of threads.
+pub(crate) fn column_sums(x: &Tensor) -> Result<Tensor> {
+    x.contiguous()?.apply_op1_no_bwd(&ColumnSums)
+}
+
+struct ColumnSums;
+
+impl CustomOp1 for ColumnSums {
+    fn name(&self) -> &'static str {
+        "column sums"
+    }
+
+    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        const ROWS: usize = 512;
+        let (_, width) = matrix_shape(self.name(), layout)?;
+        let x = floats(self.name(), x, layout)?;
+        let mut total = vec![0f32; width];
+        if width > 0 {
+            let sum_block = |block: &[f32]| {
+                let mut sums = vec![0f32; width];
+                kernels::add_rows(block, &mut sums);
+                sums
+            };
+            let blocks: Vec<Vec<f32>> = x.par_chunks(ROWS * width).map(sum_block).collect();
+            for sums in &blocks {
+                kernels::add_rows(sums, &mut total);
+            }
+        }
+        Ok((CpuStorage::F32(total), Shape::from(width)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::testing::{check_gradients, random, random_pattern};
+    use candle_core::Var;
+
+    fn dense(op: &Operator, head: usize, heads: usize) -> Tensor {
+        let p = op.pattern();
+        let values = op.values().unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        let mut m = vec![0f32; p.num_rows() * p.num_cols()];
+        for r in 0..p.num_rows() {
+            for k in p.row(r) {
+                m[r * p.num_cols() + p.indices()[k] as usize] = values[k * heads + head];
+            }
+        }
+        Tensor::from_vec(m, (p.num_rows(), p.num_cols()), &Device::Cpu).unwrap()
+    }
+
+    fn assert_close(a: &Tensor, b: &Tensor) {
+        let diff = (a - b).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
+        assert!(diff < 1e-5, "differs by {diff}");
+    }
+
+    #[test]
+    fn equals_the_dense_product_for_every_width() {
+        for width in [1, 3, 7, 8, 15, 16, 33, 64, 103, 128] {
+            let op = random_pattern(40, 30, 0.2, 1);
+            let x = random(&[30, width], 2);
+            assert_close(&op.apply(&x).unwrap(), &dense(&op, 0, 1).matmul(&x).unwrap());
+            let bias = random(&[width], 3);
+            let with_bias = op.apply_with_bias(&x, Some(&bias)).unwrap();
+            assert_close(&with_bias, &dense(&op, 0, 1).matmul(&x).unwrap().broadcast_add(&bias).unwrap());
+        }
+    }
+
+    #[test]
+    fn heads_scale_their_own_columns() {
+        let op = random_pattern(20, 20, 0.3, 4);
+        let op = op.with_values(&random(&[op.num_entries(), 3], 5)).unwrap();
+        let x = random(&[20, 15], 6);
+        let y = op.apply(&x).unwrap();
+        for head in 0..3 {
+            let part = dense(&op, head, 3).matmul(&x.narrow(1, head * 5, 5).unwrap().contiguous().unwrap()).unwrap();
+            assert_close(&y.narrow(1, head * 5, 5).unwrap().contiguous().unwrap(), &part);
+        }
+    }
+
+    #[test]
+    fn gradients_to_values_dense_side_and_bias() {
+        for heads in [1, 2] {
+            let op = random_pattern(9, 7, 0.4, 7);
+            let inputs = [random(&[op.num_entries(), heads], 8), random(&[7, 4], 9), random(&[4], 10)];
+            check_gradients(&inputs, |v| op.with_values(&v[0])?.apply_with_bias(&v[1], Some(&v[2])));
+        }
+        let op = random_pattern(9, 7, 0.4, 7);
+        check_gradients(&[random(&[7, 4], 9), random(&[4], 10)], |v| op.apply_with_bias(&v[0], Some(&v[1])));
+        check_gradients(&[random(&[7, 4], 9)], |v| op.apply(&v[0]));
+    }
+
+    #[test]
+    fn a_constant_convolution_is_its_parts() {
+        let (operator, features) = (random_pattern(9, 9, 0.4, 1), random_pattern(9, 6, 0.4, 2));
+        let inputs = [random(&[6, 5], 3), random(&[5], 4)];
+        let d = Dropout { rate: 0.3, key: 5 };
+        let whole = |v: &[Tensor]| Ok(constant_convolution(&operator, &features, &v[0], &v[1], d)?.unwrap());
+        let parts = |v: &[Tensor]| {
+            crate::tensor::relu_dropout(&operator.apply_with_bias(&features.apply(&v[0])?, Some(&v[1]))?, d)
+        };
+        assert_close(&whole(&inputs).unwrap(), &parts(&inputs).unwrap());
+        let gradients = |f: &dyn Fn(&[Tensor]) -> Result<Tensor>| {
+            let vars: Vec<Var> = inputs.iter().map(|t| Var::from_tensor(t).unwrap()).collect();
+            let tensors: Vec<Tensor> = vars.iter().map(|v| v.as_tensor().clone()).collect();
+            let grads = f(&tensors).unwrap().sqr().unwrap().sum_all().unwrap().backward().unwrap();
+            vars.iter().map(|v| grads.get(v).unwrap().clone()).collect::<Vec<_>>()
+        };
+        for (a, b) in gradients(&whole).iter().zip(gradients(&parts)) {
+            assert_close(a, &b);
+        }
+        let variable = operator.with_values(&operator.values().unwrap()).unwrap();
+        assert!(constant_convolution(&variable, &features, &inputs[0], &inputs[1], d).unwrap().is_none());
+    }
+
+    #[test]
+    fn gradients_of_a_bias() {
+        check_gradients(&[random(&[6, 4], 12), random(&[4], 13)], |v| add_bias(&v[0], &v[1])?.sqr());
+    }
+
+    #[test]
+    fn gradients_of_sampled_products() {
+        let op = random_pattern(6, 5, 0.5, 11);
+        check_gradients(&[random(&[6, 4], 12), random(&[5, 4], 13)], |v| {
+            sampled_products(op.pattern(), &v[0], &v[1], 2)
+        });
+    }
+
+    #[test]
+    fn empty_rows_give_the_bias_and_empty_patterns_work() {
+        let empty = Operator::constant(&CsrMatrix::new(2, vec![0, 0, 0], vec![], vec![]).unwrap());
+        let x = random(&[2, 3], 1);
+        assert_eq!(empty.apply(&x).unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap(), 0.0);
+        let none = Operator::constant(&CsrMatrix::new(0, vec![0], vec![], vec![]).unwrap());
+        assert_eq!(none.apply(&random(&[0, 3], 1)).unwrap().dims(), [0, 3]);
+    }
+
+    #[test]
+    fn wrong_shapes_are_named() {
+        let op = random_pattern(4, 4, 0.5, 1);
+        let e = op.apply(&random(&[3, 2], 1)).unwrap_err().to_string();
+        assert!(e.contains("4 × 4 applied to 3 rows"), "{e}");
+        let e = op.with_values(&random(&[op.num_entries() + 1], 1)).unwrap_err().to_string();
+        assert!(e.contains("values for"), "{e}");
+    }
+
+    #[test]
+    fn threads_do_not_change_a_bit() {
+        let op = random_pattern(3000, 3000, 0.01, 3);
+        let x = Var::from_tensor(&random(&[3000, 20], 4)).unwrap();
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let y = op.apply(&x).unwrap().sqr().unwrap();
+                let grads = y.sum_all().unwrap().backward().unwrap();
+                (y.to_vec2::<f32>().unwrap(), grads.get(&x).unwrap().to_vec2::<f32>().unwrap())
+            })
+        };
+        assert_eq!(run(1), run(3));
+    }
+}

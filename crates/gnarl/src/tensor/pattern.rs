@@ -1,0 +1,200 @@
+//! Where the entries of a sparse matrix are: rows, columns, and how the rows are shared out among threads.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use gnarl_graph::CsrMatrix;
+use rayon::prelude::*;
+
+/// The sparsity pattern of an operator or of sparse features, in compressed rows.
+///
+/// Kernels work on blocks of rows with about equal numbers of entries. The blocks depend on the pattern alone and every
+/// output row is computed by one thread in one order, so results are the same for any number of threads.
+#[derive(Debug)]
+pub struct Pattern {
+    num_cols: usize,
+    offsets: Vec<usize>,
+    indices: Vec<u32>,
+    blocks: Vec<usize>,
+    transposed: OnceLock<Transposed>,
+}
+
+/// The transposed pattern, and for each of its entries the entry of the original it mirrors.
+#[derive(Debug)]
+pub struct Transposed {
+    /// Columns as rows.
+    pub pattern: Arc<Pattern>,
+    /// Entry `k` of the transposed pattern is entry `entry_of[k]` of the original.
+    pub entry_of: Vec<u32>,
+}
+
+/// Blocks per pattern: enough to balance some dozens of threads.
+const MAX_BLOCKS: usize = 128;
+/// Entries plus rows below which a block is not worth a task of its own.
+const MIN_BLOCK_WORK: usize = 1024;
+
+impl Pattern {
+    /// The pattern of a sparse matrix.
+    pub fn of<T: Copy>(matrix: &CsrMatrix<T>) -> Self {
+        let offsets = matrix.offsets().iter().map(|&o| o as usize).collect();
+        Self::new(matrix.num_cols(), offsets, matrix.indices().to_vec())
+    }
+
+    /// Wraps rows that are valid: offsets from 0 to the number of indices, indices below `num_cols`.
+    ///
+    /// # Panics
+    /// If they are not, or if there are 2^32 entries or more.
+    pub fn new(num_cols: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Self {
+        assert!(offsets.first() == Some(&0) && offsets.last() == Some(&indices.len()), "pattern offsets");
+        assert!(offsets.is_sorted() && indices.iter().all(|&c| (c as usize) < num_cols), "pattern entries");
+        assert!(indices.len() < u32::MAX as usize, "a pattern holds fewer than 2^32 entries");
+        let blocks = balanced_blocks(&offsets);
+        Self { num_cols, offsets, indices, blocks, transposed: OnceLock::new() }
+    }
+
+    /// Number of rows.
+    pub fn num_rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Number of columns.
+    pub fn num_cols(&self) -> usize {
+        self.num_cols
+    }
+
+    /// Number of entries.
+    pub fn num_entries(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Row boundaries.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// Column of each entry.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// The entries of a row.
+    pub fn row(&self, row: usize) -> Range<usize> {
+        self.offsets[row]..self.offsets[row + 1]
+    }
+
+    /// The transposed pattern, made on first use and kept.
+    pub fn transposed(&self) -> &Transposed {
+        self.transposed.get_or_init(|| {
+            let mut offsets = vec![0usize; self.num_cols + 1];
+            for &c in &self.indices {
+                offsets[c as usize + 1] += 1;
+            }
+            for c in 0..self.num_cols {
+                offsets[c + 1] += offsets[c];
+            }
+            let mut cursor = offsets.clone();
+            let mut indices = vec![0u32; self.indices.len()];
+            let mut entry_of = vec![0u32; self.indices.len()];
+            for row in 0..self.num_rows() {
+                for k in self.row(row) {
+                    let slot = &mut cursor[self.indices[k] as usize];
+                    indices[*slot] = row as u32;
+                    entry_of[*slot] = k as u32;
+                    *slot += 1;
+                }
+            }
+            let pattern = Arc::new(Pattern::new(self.num_rows(), offsets, indices));
+            Transposed { pattern, entry_of }
+        })
+    }
+
+    /// Runs `work` on each block of rows in parallel, giving it the rows and their part of `out` (`width` values a row).
+    pub fn for_row_blocks<T: Send>(&self, out: &mut [T], width: usize, work: impl Fn(Range<usize>, &mut [T]) + Sync) {
+        assert_eq!(out.len(), self.num_rows() * width, "output length");
+        self.for_blocks(out, |rows| rows * width, work);
+    }
+
+    /// Runs `work` on each block of rows in parallel, giving it the rows and their entries' part of `out` (`width` values
+    /// an entry).
+    pub fn for_entry_blocks<T: Send>(&self, out: &mut [T], width: usize, work: impl Fn(Range<usize>, &mut [T]) + Sync) {
+        assert_eq!(out.len(), self.num_entries() * width, "output length");
+        self.for_blocks(out, |row| self.offsets[row] * width, work);
+    }
+
+    fn for_blocks<T: Send>(
+        &self,
+        out: &mut [T],
+        position: impl Fn(usize) -> usize,
+        work: impl Fn(Range<usize>, &mut [T]) + Sync,
+    ) {
+        if self.blocks.len() <= 2 {
+            return work(0..self.num_rows(), out);
+        }
+        let mut parts = Vec::with_capacity(self.blocks.len());
+        let mut rest = out;
+        for bounds in self.blocks.windows(2) {
+            let (part, tail) = rest.split_at_mut(position(bounds[1]) - position(bounds[0]));
+            parts.push((bounds[0]..bounds[1], part));
+            rest = tail;
+        }
+        parts.into_par_iter().for_each(|(rows, part)| work(rows, part));
+    }
+}
+
+/// Row boundaries of blocks with about equal entries plus rows.
+fn balanced_blocks(offsets: &[usize]) -> Vec<usize> {
+    let num_rows = offsets.len() - 1;
+    let work_before = |row: usize| offsets[row] + row;
+    let total = work_before(num_rows);
+    let count = (total / MIN_BLOCK_WORK).clamp(1, MAX_BLOCKS);
+    let mut blocks = vec![0];
+    for b in 1..count {
+        let goal = total * b / count;
+        let rows: usize = partition_rows(num_rows, |row| work_before(row) < goal);
+        if rows > *blocks.last().expect("never empty") && rows < num_rows {
+            blocks.push(rows);
+        }
+    }
+    blocks.push(num_rows);
+    blocks
+}
+
+/// The first row in `0..num_rows` where `before` turns false.
+fn partition_rows(num_rows: usize, before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, num_rows);
+    while low < high {
+        let middle = (low + high) / 2;
+        if before(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transposing_mirrors_every_entry() {
+        let p = Pattern::new(3, vec![0, 2, 2, 3], vec![0, 2, 1]);
+        let t = p.transposed();
+        assert_eq!(t.pattern.offsets(), [0, 1, 2, 3]);
+        assert_eq!(t.pattern.indices(), [0, 2, 0]);
+        assert_eq!(t.entry_of, [0, 2, 1]);
+        assert_eq!((t.pattern.num_rows(), t.pattern.num_cols()), (3, 3));
+    }
+
+    #[test]
+    fn blocks_cover_all_rows_once_and_share_the_work() {
+        let offsets: Vec<usize> = (0..=20_000).map(|r| if r > 500 { r + 50_000 } else { r }).collect();
+        let blocks = balanced_blocks(&offsets);
+        assert_eq!((blocks[0], *blocks.last().unwrap()), (0, 20_000));
+        assert!(blocks.windows(2).all(|w| w[0] < w[1]));
+        let heaviest = blocks.windows(2).map(|w| offsets[w[1]] - offsets[w[0]]).max().unwrap();
+        assert!(heaviest <= 50_000 + 2 * 70_000 / 68, "{heaviest}: only the one heavy row stands out");
+        assert_eq!(balanced_blocks(&[0]), [0, 0]);
+    }
+}

@@ -1,0 +1,68 @@
+//! Finite differences and random tensors for the tests of this crate.
+
+use candle_core::{Device, Result, Tensor, Var};
+use gnarl_graph::{CsrMatrix, random::stream};
+use rand::RngExt;
+
+use super::Operator;
+
+/// Values uniform in [-1, 1].
+pub fn random(shape: &[usize], seed: u64) -> Tensor {
+    let mut rng = stream(seed, "test tensor", 0);
+    let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng.random_range(-1.0..1.0)).collect();
+    Tensor::from_vec(values, shape, &Device::Cpu).unwrap()
+}
+
+/// An operator whose entries are there with probability `density`.
+pub fn random_pattern(rows: usize, cols: usize, density: f64, seed: u64) -> Operator {
+    let mut rng = stream(seed, "test pattern", 0);
+    let (mut offsets, mut indices, mut values) = (vec![0u64], Vec::new(), Vec::new());
+    for _ in 0..rows {
+        for c in 0..cols as u32 {
+            if rng.random_bool(density) {
+                indices.push(c);
+                values.push(rng.random_range(-1.0..1.0));
+            }
+        }
+        offsets.push(indices.len() as u64);
+    }
+    Operator::constant(&CsrMatrix::new(cols, offsets, indices, values).unwrap())
+}
+
+/// Compares the gradient of a random projection of `f` with central differences, for every entry of every input.
+pub fn check_gradients(inputs: &[Tensor], f: impl Fn(&[Tensor]) -> Result<Tensor>) {
+    let vars: Vec<Var> = inputs.iter().map(|t| Var::from_tensor(t).unwrap()).collect();
+    let tensors: Vec<Tensor> = vars.iter().map(|v| v.as_tensor().clone()).collect();
+    let out = f(&tensors).unwrap();
+    let weights = random(out.dims(), 99);
+    let project = |out: &Tensor| (out * &weights).unwrap().sum_all().unwrap();
+    let grads = project(&out).backward().unwrap();
+    // Differences of f32 sums: a step of 1e-2 keeps rounding and curvature errors near 1e-3 for values of order one.
+    let step = 1e-2f32;
+    for (i, input) in inputs.iter().enumerate() {
+        let shape = input.dims().to_vec();
+        let analytic = match grads.get(&vars[i]) {
+            Some(g) => g.flatten_all().unwrap().to_vec1::<f32>().unwrap(),
+            None => panic!("input {i} has no gradient"),
+        };
+        let flat = input.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        for e in 0..flat.len() {
+            let shifted = |by: f32| -> f64 {
+                let mut values = flat.clone();
+                values[e] += by;
+                let mut moved: Vec<Tensor> = inputs.to_vec();
+                moved[i] = Tensor::from_vec(values, shape.as_slice(), &Device::Cpu).unwrap();
+                let products =
+                    (f(&moved).unwrap() * &weights).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                products.iter().map(|&p| f64::from(p)).sum()
+            };
+            let numeric = (shifted(step) - shifted(-step)) / (2.0 * f64::from(step));
+            let difference = (numeric - f64::from(analytic[e])).abs();
+            assert!(
+                difference < 2e-3 * (1.0 + numeric.abs()),
+                "input {i} entry {e}: gradient {} but differences give {numeric}",
+                analytic[e]
+            );
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Checkpoints: a safetensors file with every parameter and, in its metadata, the configuration that built the network.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use candle_core::{Device, Tensor};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::nn::{Network, NetworkConfig};
+
+/// What a checkpoint says beside its tensors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Checkpoint {
+    /// Format of this description.
+    pub version: u32,
+    /// The network's shape.
+    pub network: NetworkConfig,
+    /// Input features.
+    pub in_dim: usize,
+    /// Classes.
+    pub num_classes: usize,
+    /// The dataset trained on.
+    pub dataset: String,
+    /// Mean of `ln(degree + 1)` over the training graph, for PNA.
+    pub mean_log_degree: f64,
+    /// How the data was prepared: operator and feature scaling.
+    pub preparation: serde_json::Value,
+}
+
+const VERSION: u32 = 1;
+const KEY: &str = "gnarl";
+
+impl Checkpoint {
+    /// The description of a network.
+    pub fn new(network: &Network, dataset: &str, mean_log_degree: f64, preparation: serde_json::Value) -> Self {
+        Self {
+            version: VERSION,
+            network: network.config().clone(),
+            in_dim: network.in_dim(),
+            num_classes: network.num_classes(),
+            dataset: dataset.to_string(),
+            mean_log_degree,
+            preparation,
+        }
+    }
+
+    /// Writes the network to `file`, by way of a temporary name: an older checkpoint is replaced whole or not at all.
+    pub fn save(&self, network: &Network, file: &Path) -> Result<()> {
+        let wrong = |what: String| Error::Checkpoint { file: file.to_path_buf(), what };
+        let description = serde_json::to_string(self).map_err(|e| wrong(e.to_string()))?;
+        let tensors: Vec<(String, Tensor)> =
+            network.params().list().iter().map(|p| (p.name.clone(), p.var.as_tensor().clone())).collect();
+        let metadata = HashMap::from([(KEY.to_string(), description)]);
+        let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(|e| wrong(e.to_string()))?;
+        let temporary = file.with_extension("part");
+        std::fs::write(&temporary, bytes)
+            .and_then(|()| std::fs::rename(&temporary, file))
+            .map_err(|e| gnarl_graph::Error::io(file, e).into())
+    }
+
+    /// Reads a checkpoint and rebuilds its network.
+    pub fn load(file: &Path) -> Result<(Self, Network)> {
+        let wrong = |what: String| Error::Checkpoint { file: file.to_path_buf(), what };
+        let bytes = std::fs::read(file).map_err(|e| gnarl_graph::Error::io(file, e))?;
+        let (_, header) = safetensors::SafeTensors::read_metadata(&bytes)
+            .map_err(|e| wrong(format!("not a safetensors file ({e}); expected one written by gnarl train --save")))?;
+        let description = header.metadata().as_ref().and_then(|m| m.get(KEY)).ok_or_else(|| {
+            wrong("a safetensors file without gnarl's description; expected one written by gnarl train --save".into())
+        })?;
+        let checkpoint: Self =
+            serde_json::from_str(description).map_err(|e| wrong(format!("its description is broken: {e}")))?;
+        if checkpoint.version != VERSION {
+            return Err(wrong(format!("version {} of the format, this build reads {VERSION}", checkpoint.version)));
+        }
+        let network = Network::new(
+            &checkpoint.network,
+            checkpoint.in_dim,
+            checkpoint.num_classes,
+            checkpoint.mean_log_degree,
+            0,
+        )?;
+        let stored = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)?;
+        for p in network.params().list() {
+            let tensor = stored.get(&p.name).ok_or_else(|| wrong(format!("parameter {} is missing", p.name)))?;
+            if tensor.dims() != p.var.dims() {
+                let what =
+                    format!("parameter {} has shape {:?}, {:?} is expected", p.name, tensor.dims(), p.var.dims());
+                return Err(wrong(what));
+            }
+            p.var.set(tensor)?;
+        }
+        Ok((checkpoint, network))
+    }
+}

@@ -1,0 +1,287 @@
+//! The training loop: full-batch steps, best-validation weights, early stopping, learning curves.
+
+mod checkpoint;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use candle_core::Tensor;
+use gnarl_graph::{Labels, Split};
+use serde::{Deserialize, Serialize};
+
+pub use checkpoint::Checkpoint;
+
+use crate::error::{Error, Result};
+use crate::nn::params::mix;
+use crate::nn::{Group, Input, Network, Pass, Propagation};
+use crate::tensor::{Adam, AdamSettings, masked_cross_entropy};
+
+/// How a network is trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainConfig {
+    /// Passes over the training set.
+    pub epochs: usize,
+    /// Adam's learning rate.
+    pub learning_rate: f64,
+    /// Learning rate of operator exponents.
+    pub exponent_learning_rate: f64,
+    /// L2 decay, added to the gradient of every weight and bias.
+    pub weight_decay: f64,
+    /// Multiply the learning rate by `factor` every `every` epochs.
+    pub schedule: Option<StepSchedule>,
+    /// Which epoch's weights are kept.
+    pub keep: Keep,
+    /// Stop after this many epochs without a better validation loss.
+    pub patience: Option<usize>,
+}
+
+/// A step schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepSchedule {
+    /// Epochs between steps.
+    pub every: usize,
+    /// What the learning rate is multiplied by.
+    pub factor: f64,
+}
+
+/// Which weights training ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Keep {
+    /// Those of the best validation accuracy, of equals the lowest validation loss.
+    BestValidation,
+    /// Those of the last epoch.
+    Last,
+}
+
+impl Default for TrainConfig {
+    /// The GCN reference's learning rate and decay; 200 epochs; best-validation weights.
+    fn default() -> Self {
+        Self {
+            epochs: 200,
+            learning_rate: 0.01,
+            exponent_learning_rate: 0.005,
+            weight_decay: 5e-4,
+            schedule: None,
+            keep: Keep::BestValidation,
+            patience: None,
+        }
+    }
+}
+
+impl TrainConfig {
+    /// Refuses settings that cannot train, naming the range.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |what: String| Err(Error::Graph(gnarl_graph::Error::argument("training", what)));
+        if self.epochs == 0 {
+            return refuse("epochs must be at least 1".into());
+        }
+        for (name, rate) in [("lr", self.learning_rate), ("exponent lr", self.exponent_learning_rate)] {
+            if !(rate > 0.0 && rate.is_finite()) {
+                return refuse(format!("{name} {rate} must be above 0"));
+            }
+        }
+        if !(self.weight_decay >= 0.0 && self.weight_decay.is_finite()) {
+            return refuse(format!("weight decay {} must be at least 0", self.weight_decay));
+        }
+        if let Some(s) = self.schedule
+            && (s.every == 0 || !(s.factor > 0.0 && s.factor.is_finite()))
+        {
+            return refuse(format!("a schedule of × {} every {} epochs", s.factor, s.every));
+        }
+        if self.patience == Some(0) {
+            return refuse("patience must be at least 1".into());
+        }
+        Ok(())
+    }
+}
+
+/// What one epoch came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Epoch {
+    /// Training loss before the step.
+    pub loss: f32,
+    /// Validation loss after it.
+    pub val_loss: f32,
+    /// Validation accuracy after it, per cent.
+    pub val_accuracy: f64,
+}
+
+/// The result of one training.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Trained {
+    /// One entry per epoch done.
+    pub curve: Vec<Epoch>,
+    /// The epoch whose weights the network now has, from 1.
+    pub kept_epoch: usize,
+    /// Median milliseconds of an epoch's training step.
+    pub epoch_ms: f64,
+    /// Whether it was stopped from outside.
+    pub interrupted: bool,
+}
+
+/// What the loop tells and asks while it runs.
+pub struct Watch<'a> {
+    /// Called after every epoch.
+    pub on_epoch: &'a (dyn Fn(usize, &Epoch) + Sync),
+    /// Set to end after the current epoch, keeping what is done.
+    pub stop: &'a AtomicBool,
+}
+
+/// The items of a split with their classes, as the loss wants them.
+#[derive(Debug, Clone)]
+pub struct Targets {
+    /// Item ids.
+    pub items: Arc<Vec<u32>>,
+    /// Their classes.
+    pub classes: Arc<Vec<u32>>,
+}
+
+impl Targets {
+    /// The labelled ones among `items`.
+    pub fn new(items: &[u32], labels: &Labels) -> Self {
+        let labelled: Vec<(u32, u32)> = items.iter().filter_map(|&i| labels.get(i).map(|c| (i, c))).collect();
+        Self {
+            items: Arc::new(labelled.iter().map(|(i, _)| *i).collect()),
+            classes: Arc::new(labelled.iter().map(|(_, c)| *c).collect()),
+        }
+    }
+
+    /// Per cent of items whose largest score is their class; of equal scores the first class counts.
+    pub fn accuracy(&self, scores: &Tensor) -> Result<f64> {
+        let (_, width) = scores.dims2()?;
+        let scores = scores.flatten_all()?.to_vec1::<f32>()?;
+        let right = self
+            .items
+            .iter()
+            .zip(self.classes.iter())
+            .filter(|&(&i, &c)| argmax(&scores[i as usize * width..(i as usize + 1) * width]) == c as usize);
+        Ok(100.0 * right.count() as f64 / self.items.len().max(1) as f64)
+    }
+}
+
+/// The position of the largest value, the first of equals.
+pub fn argmax(scores: &[f32]) -> usize {
+    scores.iter().enumerate().fold(0, |best, (i, s)| if *s > scores[best] { i } else { best })
+}
+
+/// What a network is trained on.
+#[derive(Debug, Clone, Copy)]
+pub struct Problem<'a> {
+    /// What nodes hear.
+    pub hear: &'a Propagation,
+    /// What nodes are.
+    pub input: &'a Input,
+    /// What nodes should be called.
+    pub labels: &'a Labels,
+    /// Which nodes train and validate.
+    pub split: &'a Split,
+}
+
+/// Trains `network` on the training items, choosing weights on the validation items. `seed` fixes every random draw.
+pub fn train(
+    network: &Network,
+    problem: &Problem<'_>,
+    config: &TrainConfig,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Trained> {
+    config.check()?;
+    let Problem { hear, input, labels, split } = *problem;
+    let (train_on, validate_on) = (Targets::new(split.train(), labels), Targets::new(split.val(), labels));
+    if train_on.items.is_empty() {
+        let what = format!("split {} has no labelled training items", split.name());
+        return Err(gnarl_graph::Error::argument("training", what).into());
+    }
+    let params = network.params();
+    let mut adam = Adam::new(AdamSettings::default());
+    for p in params.list() {
+        let rate = if p.group == Group::Exponent { config.exponent_learning_rate } else { config.learning_rate };
+        if p.group != Group::Statistic {
+            adam.add(&p.var, rate, config.weight_decay);
+        }
+    }
+
+    let mut curve: Vec<Epoch> = Vec::with_capacity(config.epochs);
+    let mut step_ms = Vec::with_capacity(config.epochs);
+    let mut best: Option<(usize, Epoch, Vec<Tensor>)> = None;
+    let mut lowest_loss = (f32::INFINITY, 0);
+    let mut interrupted = false;
+    for epoch in 1..=config.epochs {
+        let start = Instant::now();
+        let weights = params.weights();
+        let pass = Pass::training(&weights, mix(seed ^ mix(epoch as u64)));
+        let logits = network.forward(hear, input, &pass)?;
+        let loss_tensor = masked_cross_entropy(&logits, &train_on.items, &train_on.classes)?;
+        let loss = loss_tensor.to_scalar::<f32>()?;
+        if !loss.is_finite() {
+            if let Some((_, _, snapshot)) = &best {
+                params.restore(snapshot)?;
+            }
+            let last_good = best.as_ref().map_or(0, |(epoch, ..)| *epoch);
+            return Err(Error::Diverged { loss, epoch, last_good, learning_rate: config.learning_rate });
+        }
+        adam.step(&loss_tensor.backward()?)?;
+        params.apply_updates(pass.into_updates())?;
+        step_ms.push(start.elapsed().as_secs_f64() * 1e3);
+        if let Some(schedule) = config.schedule
+            && epoch % schedule.every == 0
+        {
+            adam.scale_learning_rates(schedule.factor);
+        }
+
+        let now = evaluate(network, hear, input, &validate_on, loss)?;
+        curve.push(now);
+        let better = match (&best, config.keep) {
+            (None, _) | (_, Keep::Last) => true,
+            (Some((_, kept, _)), Keep::BestValidation) => {
+                (now.val_accuracy, -now.val_loss) > (kept.val_accuracy, -kept.val_loss)
+            }
+        };
+        if better && now.val_loss.is_finite() {
+            best = Some((epoch, now, params.snapshot()?));
+        }
+        if now.val_loss < lowest_loss.0 {
+            lowest_loss = (now.val_loss, epoch);
+        }
+        (watch.on_epoch)(epoch, &now);
+        interrupted = watch.stop.load(Ordering::Relaxed);
+        let patience_is_over = config.patience.is_some_and(|patience| epoch - lowest_loss.1 >= patience);
+        if interrupted || patience_is_over {
+            break;
+        }
+    }
+    let kept_epoch = match &best {
+        Some((epoch, _, snapshot)) => {
+            params.restore(snapshot)?;
+            *epoch
+        }
+        None => curve.len(),
+    };
+    Ok(Trained { curve, kept_epoch, epoch_ms: median(step_ms), interrupted })
+}
+
+/// Validation loss and accuracy of the network as it is.
+fn evaluate(network: &Network, hear: &Propagation, input: &Input, on: &Targets, loss: f32) -> Result<Epoch> {
+    if on.items.is_empty() {
+        return Ok(Epoch { loss, val_loss: 0.0, val_accuracy: 0.0 });
+    }
+    let scores = predict(network, hear, input)?;
+    let val_loss = masked_cross_entropy(&scores, &on.items, &on.classes)?.to_scalar::<f32>()?;
+    Ok(Epoch { loss, val_loss, val_accuracy: on.accuracy(&scores)? })
+}
+
+/// Class scores without dropout, detached from any gradient.
+pub fn predict(network: &Network, hear: &Propagation, input: &Input) -> Result<Tensor> {
+    let weights = network.params().weights().detached();
+    Ok(network.forward(hear, input, &Pass::evaluation(&weights))?)
+}
+
+/// The middle value; zero for none.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
+}

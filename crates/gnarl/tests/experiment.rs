@@ -1,0 +1,250 @@
+//! A toy table from plan to report, on graphs that need no files.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gnarl::experiment::report::{Status, Thesis};
+use gnarl::experiment::table::{OOM, acc, gcn, value, vanilla};
+use gnarl::experiment::{Progress, Property, Report, Row, RunnerWatch, Settings, Spec, Table, reproduce};
+use gnarl::nn::Backbone;
+use gnarl::task::recipe::Recipe;
+use gnarl_graph::operator::ClassicalOperator;
+
+const TOY: Table = Table {
+    name: "toy:tab:two_models",
+    title: "Two models on two graphs",
+    section: "tests",
+    columns: &["karate", "Cora", "csbm"],
+    rows: &[
+        Row { label: "MLP", spec: vanilla(Backbone::Mlp), figures: &[acc(50.0, 1.0), acc(60.0, 1.0), OOM] },
+        Row {
+            label: "GCN w/ A_hat",
+            spec: gcn(ClassicalOperator::NormalisedAdjacency),
+            figures: &[acc(100.0, 0.0), acc(81.0, 1.0), acc(20.0, 1.0)],
+        },
+    ],
+    baseline: Some("MLP"),
+    notes: &["a toy"],
+};
+
+const FACTS: Table = Table {
+    name: "toy:tab:facts",
+    title: "Facts",
+    section: "tests",
+    columns: &["karate"],
+    rows: &[
+        Row { label: "degree", spec: Spec::Property(Property::MeanDegree), figures: &[value(4.58, 0.01)] },
+        Row { label: "core", spec: Spec::Property(Property::MeanCore), figures: &[value(3.5, 0.1)] },
+    ],
+    baseline: None,
+    notes: &[],
+};
+
+fn settings(out: &Path) -> Settings {
+    Settings { runs: 3, ..Settings::new(out.join("no-data"), out.to_path_buf()) }
+}
+
+/// Runs to the end and returns what was told after every cell.
+fn run(table: &Table, settings: &Settings) -> (Report, Vec<Progress>) {
+    let told = Mutex::new(Vec::new());
+    let watch = RunnerWatch { on_cell: &|p| told.lock().unwrap().push(*p), stop: &AtomicBool::new(false) };
+    let report = reproduce(table, settings, &watch).unwrap();
+    (report, told.into_inner().unwrap())
+}
+
+fn cell_files(out: &Path) -> Vec<std::path::PathBuf> {
+    let mut files: Vec<_> = std::fs::read_dir(out.join("cells")).unwrap().map(|f| f.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_table_from_end_to_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let (report, told) = run(&TOY, &settings(dir.path()));
+    assert_eq!((report.runs, report.fewer_runs, report.interrupted), (Some(3), true, false));
+    assert_eq!((report.cells, report.cells_stored, cell_files(dir.path()).len()), (6, 4, 4));
+    assert_eq!(told[0], Progress { done: 0, total: 6, reused: 0, seconds_left: None });
+    assert_eq!(told.len(), 7);
+    let last = told.iter().max_by_key(|p| p.done).unwrap();
+    assert_eq!((last.done, last.seconds_left), (6, Some(0.0)));
+
+    let [mlp, gcn] = &report.rows[..] else { panic!("{report:?}") };
+    for row in [mlp, gcn] {
+        let hole = &row.cells[1];
+        assert_eq!((hole.status, hole.dataset.as_str()), (Status::Hole, "cora"));
+        assert_eq!(hole.message.as_deref(), Some("not in the data folder; gnarl data get cora"));
+        assert!(hole.difference.is_none() && hole.paired.is_none());
+    }
+    assert_eq!(mlp.cells[2].thesis, Thesis::OutOfMemory);
+    assert!(mlp.cells[2].difference.is_none() && mlp.cells[2].paired.is_none());
+    let on_csbm = gcn.cells[2].ours.as_ref().unwrap();
+    assert_eq!((on_csbm.runs.len(), on_csbm.splits.len(), on_csbm.curve.len()), (3, 3, 200));
+    let difference = gcn.cells[2].difference.unwrap();
+    assert!((difference.mean - (on_csbm.mean - 20.0)).abs() < 1e-12 && difference.is_clear, "{difference:?}");
+    let paired = gcn.cells[2].paired.unwrap();
+    let mlp_runs = &mlp.cells[2].ours.as_ref().unwrap().runs;
+    let by_hand = on_csbm.runs.iter().zip(mlp_runs).map(|(a, b)| a - b).sum::<f64>() / 3.0;
+    assert!((paired.mean - by_hand).abs() < 1e-12 && paired.mean > 20.0 && paired.is_clear, "{paired:?}");
+}
+
+#[test]
+fn a_cell_is_what_training_gives() {
+    use gnarl::task::node::{self, OperatorChoice, Preparation, Prepared};
+    use gnarl::train::Watch;
+    let dir = tempfile::tempdir().unwrap();
+    let only = Settings { columns: vec!["karate".into()], rows: Some("a_HAT".into()), seed: 4, ..settings(dir.path()) };
+    let (report, _) = run(&TOY, &only);
+    assert_eq!((report.cells, report.columns.len(), report.rows.len(), report.baseline), (1, 1, 1, None));
+    let karate = gnarl_graph::dataset::load("karate", Path::new(""), 4).unwrap();
+    let (graph, splits) = gnarl_graph::dataset::protocol_splits(&karate, 4, 3).unwrap();
+    let (network, training, features) = Recipe::Thesis.settings("karate", Backbone::Gcn);
+    let operator = OperatorChoice::Classical(ClassicalOperator::NormalisedAdjacency);
+    let prepared = Prepared::new(&graph, Backbone::Gcn, Preparation { operator, features }).unwrap();
+    let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
+    for i in 0..3 {
+        let split = &splits[i % splits.len()];
+        let (alone, _) = node::run(&prepared, &network, &training, split, 4 + i as u64, &watch).unwrap();
+        let in_table = report.rows[0].cells[0].ours.as_ref().unwrap().runs[i];
+        assert!((in_table - alone.test_accuracy).abs() < 1e-9, "run {i}: {in_table} against {}", alone.test_accuracy);
+    }
+}
+
+#[test]
+fn an_interrupted_run_continues_where_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let quick = Settings { runs: 1, ..settings(dir.path()) };
+    let stop = AtomicBool::new(false);
+    let after_one = |p: &Progress| stop.store(p.done > 0, Ordering::Relaxed);
+    // One worker, so that the second cell has not begun when the first ends.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let report = pool.install(|| reproduce(&TOY, &quick, &RunnerWatch { on_cell: &after_one, stop: &stop }).unwrap());
+    assert!(report.interrupted);
+    assert_eq!((report.cells_stored, report.cells), (1, 6));
+    let files = cell_files(dir.path());
+    assert_eq!(files.len(), 1, "whole cells, no temporary files");
+
+    // A mark in the kept cell shows that it is read, not run again.
+    let text = std::fs::read_to_string(&files[0]).unwrap();
+    let mut kept: serde_json::Value = serde_json::from_str(&text).unwrap();
+    kept["measured"]["values"] = serde_json::json!([12.5]);
+    std::fs::write(&files[0], kept.to_string()).unwrap();
+    let (continued, told) = run(&TOY, &quick);
+    assert_eq!((told[0].done, told[0].reused), (1, 1));
+    assert_eq!((continued.cells_stored, continued.interrupted), (4, false));
+    assert_eq!(continued.rows[0].cells[0].ours.as_ref().unwrap().runs, [12.5]);
+
+    // What is printed in one go and from kept cells is the same to the last bit.
+    let again = run(&TOY, &quick).0;
+    assert_eq!(again.csv(), continued.csv());
+
+    // Another number of runs is another configuration.
+    let (other, told) = run(&TOY, &Settings { runs: 2, columns: vec!["karate".into()], ..quick });
+    assert_eq!(told[0].reused, 0);
+    assert_eq!(other.rows[0].cells[0].ours.as_ref().unwrap().runs.len(), 2);
+}
+
+#[test]
+fn a_cell_that_fails_leaves_its_message_and_the_rest() {
+    const BROKEN: Table = Table {
+        columns: &["MUTAG", "karate"],
+        rows: &[Row { label: "degree", spec: Spec::Property(Property::MeanDegree), figures: &[OOM, OOM] }],
+        baseline: None,
+        ..TOY
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("no-data/tu/MUTAG");
+    std::fs::create_dir_all(&folder).unwrap();
+    for part in ["A", "graph_indicator", "graph_labels", "node_labels"] {
+        std::fs::write(folder.join(format!("MUTAG_{part}.txt")), "nonsense\n").unwrap();
+    }
+    let (report, _) = run(&BROKEN, &settings(dir.path()));
+    let [wrong, right] = &report.rows[0].cells[..] else { panic!("{report:?}") };
+    assert_eq!((wrong.status, right.status), (Status::Failed, Status::Measured));
+    assert!(wrong.message.as_ref().unwrap().contains("nonsense"), "{wrong:?}");
+    assert_eq!(cell_files(dir.path()).len(), 1, "a failure is not kept: the next run tries again");
+}
+
+#[test]
+fn both_recipes_stand_one_after_the_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let recipes = vec![Recipe::Thesis, Recipe::Default];
+    let (report, _) = run(&TOY, &Settings { runs: 2, recipes, columns: vec!["KARATE".into()], ..settings(dir.path()) });
+    assert_eq!(report.recipes(), [Some(Recipe::Thesis), Some(Recipe::Default)]);
+    assert_eq!((report.rows.len(), report.cells), (4, 4));
+    let labels: Vec<&str> = report.rows_of(Some(Recipe::Default)).map(|row| row.label).collect();
+    assert_eq!(labels, ["MLP", "GCN w/ A_hat"]);
+    assert_ne!(report.rows[0].cells[0].config, report.rows[2].cells[0].config);
+}
+
+#[test]
+fn numbers_without_spread_are_held_against_their_last_digit() {
+    let dir = tempfile::tempdir().unwrap();
+    let (report, _) = run(&FACTS, &settings(dir.path()));
+    assert_eq!((report.runs, report.fewer_runs, report.recipes()), (None, false, vec![None]));
+    let [degree, core] = &report.rows[..] else { panic!("{report:?}") };
+    assert!((degree.cells[0].ours.as_ref().unwrap().mean - 156.0 / 34.0).abs() < 1e-12);
+    assert!(!degree.cells[0].difference.unwrap().is_clear, "4.588 is printed as 4.58");
+    assert!(core.cells[0].difference.unwrap().is_clear, "2.91 is not 3.5");
+}
+
+#[test]
+fn csv_and_json_say_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let (report, _) = run(&TOY, &Settings { runs: 2, ..settings(dir.path()) });
+    let csv = report.csv();
+    let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 7);
+    assert!(lines.iter().all(|fields| fields.len() == lines[0].len()), "{csv}");
+    let json: serde_json::Value = serde_json::from_str(&serde_json::to_string(&report).unwrap()).unwrap();
+    let at = |name: &str| lines[0].iter().position(|field| *field == name).unwrap();
+    for (i, line) in lines[1..].iter().enumerate() {
+        let (row, column) = (&json["rows"][i / 3], i % 3);
+        let cell = &row["cells"][column];
+        assert_eq!(line[at("row")], row["label"]);
+        assert_eq!(line[at("dataset")], cell["dataset"]);
+        assert_eq!(line[at("status")], cell["status"]);
+        // The JSON reader may be off by the last bit.
+        let same = |text: &str, value: &serde_json::Value| match (text.parse::<f64>().ok(), value.as_f64()) {
+            (Some(a), Some(b)) => (a - b).abs() < 1e-12 * a.abs().max(1.0),
+            (a, b) => a == b,
+        };
+        assert!(same(line[at("mean")], &cell["ours"]["mean"]), "{line:?}");
+        assert!(same(line[at("paired_difference")], &cell["paired"]["mean"]), "{line:?}");
+    }
+    assert!(csv.contains(",OOM,"), "{csv}");
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let watch = RunnerWatch { on_cell: &|_| (), stop: &stop };
+    let fail = |table: &Table, settings: Settings| reproduce(table, &settings, &watch).unwrap_err().to_string();
+    let base = || settings(dir.path());
+    let e = fail(&TOY, Settings { columns: vec!["karat".into()], ..base() });
+    assert_eq!(e, "unknown column 'karat'; did you mean karate?");
+    let e = fail(&TOY, Settings { rows: Some("GIN".into()), ..base() });
+    assert!(e.contains("no row of toy:tab:two_models has 'gin' in it; there are MLP, GCN w/ A_hat"), "{e}");
+    let e = fail(&TOY, Settings { runs: 0, ..base() });
+    assert!(e.contains("at least one of each"), "{e}");
+    let e = fail(&Table { columns: &["karate"], ..TOY }, base());
+    assert!(e.contains("MLP has 3 figures for 1 columns"), "{e}");
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    let e = fail(&TOY, Settings { out: dir.path().join("file"), ..base() });
+    assert!(e.contains("file"), "{e}");
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let figures = |threads| {
+        let dir = tempfile::tempdir().unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let settings = Settings { runs: 2, columns: vec!["karate".into()], ..settings(dir.path()) };
+        let report = pool.install(|| run(&TOY, &settings).0);
+        let runs = |row: &gnarl::experiment::report::RowReport| row.cells[0].ours.as_ref().unwrap().runs.clone();
+        report.rows.iter().map(runs).collect::<Vec<_>>()
+    };
+    assert_eq!(figures(1), figures(2));
+}
