@@ -1,0 +1,204 @@
+"""Writes crates/gnarl/tests/golden/layers.json: layers by PyTorch Geometric in 64-bit arithmetic.
+
+Each case holds a graph's name, the input, the parameters, the output, an upstream gradient G, and the gradients of
+sum(output * G) to the input and to every parameter. Parameters carry gnarl's names and shapes: a linear map's matrix is
+[in, out], the transpose of PyTorch's. H2GCN is not in PyTorch Geometric and is written here with dense matrices, from
+the formula of its paper.
+"""
+
+import json
+import pathlib
+
+import torch
+import torch_geometric
+from torch.nn import Linear, ReLU, Sequential
+from torch_geometric import nn as pyg
+from torch_geometric.utils import degree
+
+torch.set_default_dtype(torch.float64)
+RNG = torch.Generator().manual_seed(20)
+OUT = pathlib.Path(__file__).resolve().parents[2] / "crates/gnarl/tests/golden/layers.json"
+
+# Undirected and simple; node 8 of the second has no neighbours.
+GRAPHS = {
+    "house": (6, [(0, 1), (0, 2), (1, 2), (1, 3), (2, 4), (3, 4), (4, 5)]),
+    "scattered": (9, [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (2, 5), (3, 5), (6, 7)]),
+}
+IN_DIM, HIDDEN, OUT_DIM = 5, 4, 3
+
+
+def given(*shape):
+    """Uniform in [-1, 1] with three decimals, so that the file says exactly what was used."""
+    return (torch.rand(*shape, generator=RNG) * 2 - 1).mul(1000).round().div(1000)
+
+
+def features(num_nodes, width):
+    """About a third zeros, none of the rows all zero."""
+    x = given(num_nodes, width)
+    x[torch.rand(num_nodes, width, generator=RNG) < 0.35] = 0.0
+    x[:, 0] += (x[:, 0] == 0) * 0.5
+    return x
+
+
+def edge_index(edges):
+    return torch.tensor(edges + [(v, u) for u, v in edges]).t().contiguous()
+
+
+def digits(tensor):
+    """Nested lists with nine significant digits."""
+    if tensor.dim() == 0:
+        return float(f"{tensor.item():.9g}")
+    return [digits(part) for part in tensor]
+
+
+def same(tensor):
+    return tensor
+
+
+def matrix(tensor):
+    return tensor.t()
+
+
+def heads(tensor):
+    return tensor.squeeze(0)
+
+
+def linear(name, layer):
+    parts = [(f"{name}weight", layer.weight, matrix)]
+    return parts + ([(f"{name}bias", layer.bias, same)] if layer.bias is not None else [])
+
+
+CASES = []
+
+
+def record(layer, graph, x, forward, parameters, train=False, statistics=(), **settings):
+    """Plants parameters, runs forward and backward, and notes everything."""
+    for _, parameter, _ in parameters:
+        parameter.data = given(*parameter.shape)
+    for _, statistic, value in statistics:
+        statistic.copy_(value)
+    case = {"layer": layer, "graph": graph, "train": train, "settings": settings, "x": digits(x)}
+    case["params"] = {name: digits(view(p.detach())) for name, p, view in parameters}
+    case["params"] |= {name: digits(statistic) for name, statistic, _ in statistics}
+    x = x.clone().requires_grad_()
+    out = forward(x)
+    upstream = given(*out.shape)
+    (out * upstream).sum().backward()
+    case["out"], case["upstream"] = digits(out.detach()), digits(upstream)
+    case["grad_x"] = digits(x.grad)
+    case["grads"] = {name: digits(view(p.grad)) for name, p, view in parameters}
+    case["statistics_after"] = {name: digits(statistic) for name, statistic, _ in statistics}
+    CASES.append(case)
+
+
+def normalised(a):
+    """D^-1/2 A D^-1/2, with zero rows for nodes without edges."""
+    d = a.sum(1)
+    scale = torch.where(d > 0, d.clamp(min=1) ** -0.5, torch.zeros_like(d))
+    return scale[:, None] * a * scale[None, :]
+
+
+def h2gcn(x, a, embed, classify, rounds):
+    """Zhu et al. 2020: R_0 = ReLU(X W_e); R_k = [A_1 R_{k-1}, A_2 R_{k-1}]; [R_0, .., R_K] W_c."""
+    two_hop = ((a @ a > 0) & (a == 0)).to(x.dtype)
+    two_hop.fill_diagonal_(0)
+    one, two = normalised(a), normalised(two_hop)
+    rounds_so_far = [embed(x).relu()]
+    for _ in range(rounds):
+        last = rounds_so_far[-1]
+        rounds_so_far.append(torch.cat([one @ last, two @ last], dim=1))
+    return classify(torch.cat(rounds_so_far, dim=1))
+
+
+def layers_on(graph):
+    n, edges = GRAPHS[graph]
+    index = edge_index(edges)
+
+    def run(layer, conv, parameters, **settings):
+        record(layer, graph, features(n, IN_DIM), lambda x: conv(x, index), parameters, **settings)
+
+    # Narrower and wider than the input: the operator comes second, then first.
+    for out_dim in (OUT_DIM, IN_DIM + 2):
+        conv = pyg.GCNConv(IN_DIM, out_dim)
+        run("gcn", conv, [("weight", conv.lin.weight, matrix), ("bias", conv.bias, same)], out_dim=out_dim)
+
+    for concat in (True, False):
+        conv = pyg.GATConv(IN_DIM, OUT_DIM, heads=2, concat=concat)
+        own = [("weight", conv.lin.weight, matrix), ("bias", conv.bias, same)]
+        own += [("att_src", conv.att_src, heads), ("att_dst", conv.att_dst, heads)]
+        run("gat", conv, own, out_dim=OUT_DIM, heads=2, concat=concat)
+
+        conv = pyg.GATv2Conv(IN_DIM, OUT_DIM, heads=2, concat=concat)
+        own = linear("left.", conv.lin_l) + linear("right.", conv.lin_r)
+        own += [("att", conv.att, heads), ("bias", conv.bias, same)]
+        run("gatv2", conv, own, out_dim=OUT_DIM, heads=2, concat=concat)
+
+    for train_epsilon in (False, True):
+        first, second = Linear(IN_DIM, HIDDEN), Linear(HIDDEN, OUT_DIM)
+        conv = pyg.GINConv(Sequential(first, ReLU(), second), train_eps=train_epsilon)
+        own = linear("mlp.0.", first) + linear("mlp.1.", second)
+        own += [("eps", conv.eps, same)] if train_epsilon else []
+        run("gin", conv, own, hidden=HIDDEN, out_dim=OUT_DIM, train_epsilon=train_epsilon)
+
+    for out_dim in (OUT_DIM, IN_DIM + 2):
+        conv = pyg.SAGEConv(IN_DIM, out_dim, aggr="mean")
+        run("sage", conv, linear("neighbours.", conv.lin_l) + linear("own.", conv.lin_r), out_dim=out_dim)
+
+    histogram = torch.bincount(degree(index[1], n, dtype=torch.long))
+    aggregators, scalers = ["mean", "min", "max", "std"], ["identity", "amplification", "attenuation"]
+    conv = pyg.PNAConv(IN_DIM, OUT_DIM, aggregators, scalers, histogram)
+    own = linear("before.", conv.pre_nns[0][0]) + linear("after.", conv.post_nns[0][0]) + linear("mix.", conv.lin)
+    run("pna", conv, own, out_dim=OUT_DIM, mean_log_degree=float(conv.aggr_module.avg_deg_log))
+
+    conv = pyg.SGConv(IN_DIM, OUT_DIM, K=2)
+    run("sgc", conv, linear("linear.", conv.lin), layers=2, out_dim=OUT_DIM)
+
+    first, second = Linear(IN_DIM, HIDDEN), Linear(HIDDEN, OUT_DIM)
+    steps = pyg.APPNP(K=3, alpha=0.1)
+    own = linear("mlp.0.", first) + linear("mlp.1.", second)
+    run("appnp", lambda x, index: steps(second(first(x).relu()), index), own, hidden=HIDDEN, out_dim=OUT_DIM, steps=3)
+
+    a = torch.zeros(n, n)
+    a[index[0], index[1]] = 1
+    embed, classify = Linear(IN_DIM, HIDDEN, bias=False), Linear(7 * HIDDEN, OUT_DIM, bias=False)
+    own = linear("embed.", embed) + linear("classify.", classify)
+    run("h2gcn", lambda x, _: h2gcn(x, a, embed, classify, 2), own, hidden=HIDDEN, layers=2, out_dim=OUT_DIM)
+
+    first, second = Linear(IN_DIM, HIDDEN), Linear(HIDDEN, OUT_DIM)
+    own = linear("layers.0.", first) + linear("layers.1.", second)
+    run("mlp", lambda x, _: second(first(x).relu()), own, hidden=HIDDEN, layers=2, out_dim=OUT_DIM)
+
+
+def batch_norm():
+    for train in (True, False):
+        norm = pyg.BatchNorm(IN_DIM).train(train).module
+        own = [("scale", norm.weight, same), ("shift", norm.bias, same)]
+        running = [("mean", norm.running_mean, given(IN_DIM)), ("variance", norm.running_var, given(IN_DIM).abs() + 0.5)]
+        record("batch_norm", "house", given(6, IN_DIM), norm, own, train=train, statistics=running)
+
+
+def readouts():
+    sizes = [3, 0, 1, 5]
+    batch = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes))
+    pools = {"mean": pyg.global_mean_pool, "sum": pyg.global_add_pool, "max": pyg.global_max_pool}
+    for name, pool in pools.items():
+        forward = lambda x, pool=pool: pool(x, batch, len(sizes))
+        record("readout", "scattered", given(9, IN_DIM), forward, [], readout=name, sizes=sizes)
+
+
+def main():
+    for graph in GRAPHS:
+        layers_on(graph)
+    batch_norm()
+    readouts()
+    graphs = {name: {"num_nodes": n, "edges": edges} for name, (n, edges) in GRAPHS.items()}
+    made_by = {"torch": torch.__version__.split("+")[0], "torch_geometric": torch_geometric.__version__}
+    lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in CASES)
+    head = f'{{"made_by":{json.dumps(made_by)},\n"graphs":{json.dumps(graphs)},\n'
+    OUT.parent.mkdir(parents=True, exist_ok=True)
+    OUT.write_text(f'{head}"cases":[\n{lines}\n]}}\n')
+    print(f"{OUT.name}: {len(CASES)} cases, {OUT.stat().st_size // 1024} kB")
+
+
+if __name__ == "__main__":
+    main()
