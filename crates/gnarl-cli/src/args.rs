@@ -9,6 +9,11 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use gnarl_graph::centrality::Centrality;
 
+use crate::commands::bench::BenchCommand;
+use crate::commands::predict::PredictArgs;
+use crate::commands::reproduce::ReproduceArgs;
+use crate::commands::train::TrainArgs;
+
 /// Threads one may ask for. Beyond this a typing error is likelier than a machine.
 const MAX_THREADS: u64 = 4096;
 
@@ -55,6 +60,15 @@ pub enum Command {
     Centrality(CentralityArgs),
     /// Eigenvalues of classical and centrality operators, the gap, the Cheeger constant and the bounds between them
     Spectrum(SpectrumArgs),
+    /// Train a model and say how well it does
+    Train(TrainArgs),
+    /// Classes by a saved model
+    Predict(PredictArgs),
+    /// How long things take here
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Run a table of the thesis and print our figures beside it
+    Reproduce(ReproduceArgs),
 }
 
 /// `gnarl data …`

@@ -5,12 +5,16 @@
 //! | `args` | what the user may type, and the one line they get when it is wrong |
 //! | `commands/` | one file per command: from arguments to a report |
 //! | `output` | a report as tables or as one JSON object |
+//! | `html` | pages that need nothing but a browser |
 //! | `progress` | bars and spinners on standard error |
 //! | `data_dir` | where datasets live |
+//! | `interrupt` | what Ctrl-C does |
 
 mod args;
 mod commands;
 mod data_dir;
+mod html;
+mod interrupt;
 mod output;
 mod progress;
 
@@ -21,8 +25,14 @@ use anyhow::Context;
 use clap::Parser;
 
 use args::{Cli, Command, DataCommand};
+use commands::bench::BenchCommand;
+
+/// Training allocates and frees the same large blocks every epoch; this allocator keeps them, the system's returns them.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    keep_candle_single_threaded();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return args::refuse(&error),
@@ -30,6 +40,16 @@ fn main() -> ExitCode {
     match start_threads(cli.global.threads).and_then(|()| run(&cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
+    }
+}
+
+/// candle's element-wise operations would wait for each other in a spinning thread pool of their own, beside the one our
+/// kernels and parallel runs share; what is left to it is too small to gain from threads.
+fn keep_candle_single_threaded() {
+    const VARIABLE: &str = "CANDLE_NUM_THREADS";
+    if std::env::var_os(VARIABLE).is_none() {
+        // SAFETY: the program has one thread so far.
+        unsafe { std::env::set_var(VARIABLE, "1") };
     }
 }
 
@@ -46,6 +66,10 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         },
         Some(Command::Centrality(args)) => output::print(global, commands::centrality::run(global, args)?),
         Some(Command::Spectrum(args)) => output::print(global, commands::spectrum::run(global, args)?),
+        Some(Command::Train(args)) => output::print(global, commands::train::run(global, args)?),
+        Some(Command::Predict(args)) => output::print(global, commands::predict::run(global, args)?),
+        Some(Command::Bench(BenchCommand::Epoch(args))) => output::print(global, commands::bench::epoch(global, args)?),
+        Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
     }
 }
 
@@ -65,7 +89,11 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     if output::is_broken_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    let code = match error.downcast_ref::<Error>() {
+    let of_graph = error.downcast_ref::<Error>().or(match error.downcast_ref::<gnarl::Error>() {
+        Some(gnarl::Error::Graph(e)) => Some(e),
+        _ => None,
+    });
+    let code = match of_graph {
         Some(Error::Download { .. } | Error::NotConverged { .. }) => 1,
         Some(_) => 2,
         None => match error.downcast_ref::<std::io::Error>() {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use gnarl_graph::dataset::download::Progress;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 /// How long a job may stay silent.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -34,6 +34,37 @@ pub fn during<T>(what: &str, job: impl FnOnce() -> T) -> T {
         drop(done);
         result
     })
+}
+
+/// A bar over a known number of steps; hidden where standard error is not a terminal.
+pub fn steps(what: &str, total: u64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(total).with_message(what.to_string());
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {pos}/{len}, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// A bar over the cells of a table; hidden where standard error is not a terminal.
+pub fn cells(what: &str) -> ProgressBar {
+    let bar = steps(what, 0);
+    if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} cells, {msg}") {
+        bar.set_style(style);
+    }
+    bar.with_prefix(what.to_string()).with_message("reading what is there")
+}
+
+/// Moves a bar of [`cells`] to where the runner stands.
+pub fn show_cells(bar: &ProgressBar, progress: &gnarl::experiment::Progress) {
+    bar.set_length(progress.total as u64);
+    bar.set_position(progress.done as u64);
+    bar.set_message(match progress.seconds_left {
+        Some(seconds) => format!("{} left", HumanDuration(Duration::from_secs_f64(seconds.min(1e9)))),
+        None => "time left unknown".to_string(),
+    });
 }
 
 /// A bar per downloaded file.

@@ -1,9 +1,13 @@
 //! One file per command: from arguments to a [`Report`](crate::output::Report).
 
+pub mod bench;
 pub mod centrality;
 pub mod data;
 pub mod demo;
+pub mod predict;
+pub mod reproduce;
 pub mod spectrum;
+pub mod train;
 
 use gnarl_graph::dataset::{self, Dataset, Loaded};
 use gnarl_graph::{Error, Graph};

@@ -1,0 +1,64 @@
+//! `gnarl bench epoch`: how long one training step takes here.
+
+use std::sync::atomic::AtomicBool;
+
+use clap::{Args, Subcommand};
+use gnarl::task::node::{Prepared, run as run_node};
+use gnarl::train::{Keep, Watch};
+use serde::Serialize;
+
+use super::train::{ModelArgs, load_with_splits};
+use crate::args::Global;
+use crate::output::{Report, real};
+
+/// `gnarl bench …`
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Median milliseconds of one training epoch: forward, backward, update
+    Epoch(EpochArgs),
+}
+
+/// `gnarl bench epoch`
+#[derive(Debug, Args)]
+pub struct EpochArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+}
+
+/// What `gnarl bench epoch` found.
+#[derive(Debug, Serialize)]
+pub struct EpochReport {
+    data: String,
+    model: String,
+    /// Median milliseconds of one training epoch.
+    epoch_ms: f64,
+    epochs: usize,
+    threads: usize,
+    parameters: usize,
+    config: super::train::Config,
+}
+
+/// Trains once and reports the median step.
+pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<EpochReport> {
+    let (data, graph, splits) = load_with_splits(global, &args.model.data, 1)?;
+    let mut config = args.model.config(&data, 1, global.seed);
+    config.training.keep = Keep::Last;
+    let prepared = Prepared::new(&graph, config.network.backbone, config.preparation)?;
+    let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
+    let (run, network) = run_node(&prepared, &config.network, &config.training, &splits[0], global.seed, &watch)?;
+    Ok(EpochReport {
+        data,
+        model: config.network.backbone.to_string(),
+        epoch_ms: run.trained.epoch_ms,
+        epochs: config.training.epochs,
+        threads: rayon::current_num_threads(),
+        parameters: network.params().num_trained(),
+        config,
+    })
+}
+
+impl Report for EpochReport {
+    fn text(&self) -> String {
+        format!("{} on {}: {} ms an epoch ({} threads)\n", self.model, self.data, real(self.epoch_ms), self.threads)
+    }
+}
