@@ -160,6 +160,23 @@ impl<T: Copy> CsrMatrix<T> {
     }
 }
 
+impl CsrMatrix<f32> {
+    /// The non-zeros of a dense matrix.
+    pub fn from_dense(dense: &DenseMatrix<f32>) -> Self {
+        let mut offsets = Vec::with_capacity(dense.num_rows() + 1);
+        offsets.push(0u64);
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        for i in 0..dense.num_rows() {
+            for (c, &v) in dense.row(i).iter().enumerate().filter(|(_, v)| **v != 0.0) {
+                indices.push(c as u32);
+                values.push(v);
+            }
+            offsets.push(indices.len() as u64);
+        }
+        Self { num_cols: dense.num_cols(), offsets, indices, values }
+    }
+}
+
 impl CsrMatrix<f64> {
     /// `self * x`, rows in parallel; the result does not depend on the thread count.
     pub fn mul_vec(&self, x: &[f64]) -> Vec<f64> {
