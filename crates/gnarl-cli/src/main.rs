@@ -32,7 +32,6 @@ use commands::bench::BenchCommand;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    keep_candle_single_threaded();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return args::refuse(&error),
@@ -40,16 +39,6 @@ fn main() -> ExitCode {
     match start_threads(cli.global.threads).and_then(|()| run(&cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
-    }
-}
-
-/// candle's element-wise operations would wait for each other in a spinning thread pool of their own, beside the one our
-/// kernels and parallel runs share; what is left to it is too small to gain from threads.
-fn keep_candle_single_threaded() {
-    const VARIABLE: &str = "CANDLE_NUM_THREADS";
-    if std::env::var_os(VARIABLE).is_none() {
-        // SAFETY: the program has one thread so far.
-        unsafe { std::env::set_var(VARIABLE, "1") };
     }
 }
 
@@ -74,8 +63,19 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
 }
 
 /// Sets the size of the pool that every parallel part of the library runs on.
+///
+/// candle asks the environment: for dense products it takes rayon's variable, and without it reads the machine's
+/// description anew every time; its element-wise operations would wait for each other in a spinning pool of their own,
+/// beside the one our kernels and parallel runs share, so they get one thread.
 fn start_threads(threads: Option<usize>) -> anyhow::Result<()> {
-    let Some(threads) = threads else { return Ok(()) };
+    let asked_by_variable = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok().filter(|&threads| threads > 0);
+    let threads = threads
+        .or_else(asked_by_variable)
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    for (variable, value) in [("RAYON_NUM_THREADS", threads), ("CANDLE_NUM_THREADS", 1)] {
+        // SAFETY: the program has one thread so far.
+        unsafe { std::env::set_var(variable, value.to_string()) };
+    }
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()

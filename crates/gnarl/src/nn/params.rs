@@ -7,7 +7,7 @@ use std::ops::Index;
 use std::sync::Mutex;
 
 use candle_core::{Device, Result, Tensor, Var, bail};
-use gnarl_graph::random::Rng;
+use gnarl_graph::random::{Rng, mix};
 
 use super::init::Init;
 use crate::tensor::Dropout;
@@ -182,14 +182,6 @@ impl<'a> Pass<'a> {
     pub fn into_updates(self) -> Vec<(ParamId, Tensor)> {
         self.updates.into_inner().unwrap_or_else(|e| e.into_inner())
     }
-}
-
-/// The finaliser of SplitMix64, to spread keys over 64 bits.
-pub(crate) fn mix(mut z: u64) -> u64 {
-    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

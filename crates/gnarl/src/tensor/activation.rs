@@ -4,6 +4,7 @@
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
+use super::pattern::MIN_PARALLEL_WORK;
 use super::{floats, kernels};
 
 /// How much to drop, and the key of this draw.
@@ -52,10 +53,13 @@ const CHUNK: usize = 16 * 1024;
 
 fn in_chunks(x: &[f32], work: impl Fn(u64, &[f32], &mut [f32]) + Sync) -> Vec<f32> {
     let mut out = vec![0f32; x.len()];
-    out.par_chunks_mut(CHUNK)
-        .zip(x.par_chunks(CHUNK))
-        .enumerate()
-        .for_each(|(i, (out, x))| work((i * CHUNK) as u64, x, out));
+    if x.len() < MIN_PARALLEL_WORK {
+        work(0, x, &mut out);
+        return out;
+    }
+    out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).enumerate().for_each(|(i, (out, x))| {
+        work((i * CHUNK) as u64, x, out);
+    });
     out
 }
 

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use super::floats;
 use super::kernels::{self, AdamStep};
+use super::pattern::MIN_PARALLEL_WORK;
 
 /// Settings that all groups share. Betas and epsilon are those of Kingma and Ba (2015), as in PyTorch.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -101,6 +102,10 @@ impl InplaceOp2 for Update<'_> {
         let mut moments =
             self.moments.lock().map_err(|_| candle_core::Error::Msg("adam: a step has panicked".into()))?;
         let (first, second) = &mut *moments;
+        if grad.len() < MIN_PARALLEL_WORK {
+            kernels::adam(self.step, grad, &mut weights[from..to], first, second);
+            return Ok(());
+        }
         weights[from..to]
             .par_chunks_mut(CHUNK)
             .zip(first.par_chunks_mut(CHUNK))

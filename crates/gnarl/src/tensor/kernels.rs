@@ -71,7 +71,11 @@ fn gather_columns<const B: usize>(
         Some(bias) => load(bias, c),
         None => [0.0; B],
     };
+    let last = entries.end;
     for k in entries {
+        if B >= 16 && k + AHEAD < last {
+            prefetch::<B>(x, rows.indices[k + AHEAD] as usize * width + c);
+        }
         let value = rows.values[k * rows.heads + head];
         let from: [f32; B] = load(x, rows.indices[k] as usize * width + c);
         for b in 0..B {
@@ -79,6 +83,22 @@ fn gather_columns<const B: usize>(
         }
     }
     out[c..c + B].copy_from_slice(&sum);
+}
+
+/// How many entries ahead rows are fetched into the cache: which row comes next is known long before it is needed.
+const AHEAD: usize = 6;
+
+/// Asks for the cache lines of `B` values; a hint, so any address will do.
+#[inline(always)]
+fn prefetch<const B: usize>(x: &[f32], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in 0..B / 16 {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing and cannot fault; SSE is part of x86-64.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(x.as_ptr().wrapping_add(at + 16 * line).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (x, at);
 }
 
 #[inline(always)]

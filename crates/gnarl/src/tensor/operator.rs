@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::activation::{Dropout, relu_dropout_gradient};
 use super::kernels::{self, Rows};
-use super::pattern::Pattern;
+use super::pattern::{MIN_PARALLEL_WORK, Pattern};
 use super::{floats, matrix_shape};
 
 /// A sparse matrix that can be applied to a dense one: a pattern and a value (or one per head) for each entry.
@@ -500,7 +500,12 @@ impl CustomOp1 for ColumnSums {
                 kernels::add_rows(block, &mut sums);
                 sums
             };
-            let blocks: Vec<Vec<f32>> = x.par_chunks(ROWS * width).map(sum_block).collect();
+            // The same blocks and the same order on one thread or many.
+            let blocks: Vec<Vec<f32>> = if x.len() < MIN_PARALLEL_WORK {
+                x.chunks(ROWS * width).map(sum_block).collect()
+            } else {
+                x.par_chunks(ROWS * width).map(sum_block).collect()
+            };
             for sums in &blocks {
                 kernels::add_rows(sums, &mut total);
             }

@@ -33,6 +33,9 @@ const MAX_BLOCKS: usize = 128;
 /// Entries plus rows below which a block is not worth a task of its own.
 const MIN_BLOCK_WORK: usize = 1024;
 
+/// Values touched below which waking another thread costs more than it saves (some 50 µs on a small machine).
+pub(crate) const MIN_PARALLEL_WORK: usize = 1 << 18;
+
 impl Pattern {
     /// The pattern of a sparse matrix.
     pub fn of<T: Copy>(matrix: &CsrMatrix<T>) -> Self {
@@ -111,23 +114,24 @@ impl Pattern {
     /// Runs `work` on each block of rows in parallel, giving it the rows and their part of `out` (`width` values a row).
     pub fn for_row_blocks<T: Send>(&self, out: &mut [T], width: usize, work: impl Fn(Range<usize>, &mut [T]) + Sync) {
         assert_eq!(out.len(), self.num_rows() * width, "output length");
-        self.for_blocks(out, |rows| rows * width, work);
+        self.for_blocks(out, width, |rows| rows * width, work);
     }
 
     /// Runs `work` on each block of rows in parallel, giving it the rows and their entries' part of `out` (`width` values
     /// an entry).
     pub fn for_entry_blocks<T: Send>(&self, out: &mut [T], width: usize, work: impl Fn(Range<usize>, &mut [T]) + Sync) {
         assert_eq!(out.len(), self.num_entries() * width, "output length");
-        self.for_blocks(out, |row| self.offsets[row] * width, work);
+        self.for_blocks(out, width, |row| self.offsets[row] * width, work);
     }
 
     fn for_blocks<T: Send>(
         &self,
         out: &mut [T],
+        width: usize,
         position: impl Fn(usize) -> usize,
         work: impl Fn(Range<usize>, &mut [T]) + Sync,
     ) {
-        if self.blocks.len() <= 2 {
+        if self.blocks.len() <= 2 || (self.num_entries() + self.num_rows()) * width < MIN_PARALLEL_WORK {
             return work(0..self.num_rows(), out);
         }
         let mut parts = Vec::with_capacity(self.blocks.len());

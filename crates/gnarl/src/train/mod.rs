@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use candle_core::Tensor;
+use gnarl_graph::random::mix;
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
 pub use checkpoint::Checkpoint;
 
 use crate::error::{Error, Result};
-use crate::nn::params::mix;
 use crate::nn::{Group, Input, Network, Pass, Propagation};
 use crate::tensor::{Adam, AdamSettings, masked_cross_entropy};
 
