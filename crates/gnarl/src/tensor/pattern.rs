@@ -33,7 +33,7 @@ const MAX_BLOCKS: usize = 128;
 /// Entries plus rows below which a block is not worth a task of its own.
 const MIN_BLOCK_WORK: usize = 1024;
 
-/// Values touched below which waking another thread costs more than it saves (some 50 µs on a small machine).
+/// Values touched below which waking another thread is taken to cost more than it saves.
 pub(crate) const MIN_PARALLEL_WORK: usize = 1 << 18;
 
 impl Pattern {
