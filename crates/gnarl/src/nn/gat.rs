@@ -93,7 +93,8 @@ impl Gat {
 impl Layer for Gat {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let x = self.linear.forward(x, pass)?;
-        let rows = self.head_scores(&x, pass.weight(self.attend_row))?;
+        let listeners = x.narrow(0, 0, operator.num_rows())?;
+        let rows = self.head_scores(&listeners, pass.weight(self.attend_row))?;
         let cols = self.head_scores(&x, pass.weight(self.attend_col))?;
         let scores = additive_scores(operator.pattern(), &rows, &cols, self.settings.negative_slope)?;
         let y = self.settings.attend(operator, &scores, pass)?.apply(&x)?;

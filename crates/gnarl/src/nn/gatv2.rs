@@ -45,7 +45,8 @@ impl GatV2 {
 
 impl Layer for GatV2 {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let (left, right) = (self.left.forward(x, pass)?, self.right.forward(x, pass)?);
+        let left = self.left.forward(x, pass)?;
+        let right = self.right.forward(&x.head(operator.num_rows())?, pass)?;
         let attention = pass.weight(self.attention);
         let scores = gatv2_scores(operator.pattern(), &right, &left, attention, self.settings.negative_slope)?;
         let y = self.settings.attend(operator, &scores, pass)?.apply(&left)?;

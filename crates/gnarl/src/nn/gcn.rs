@@ -3,10 +3,10 @@
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::layer::{Layer, propagate_linear};
+use super::layer::{Layer, propagate_activated, propagate_linear};
 use super::linear::{Input, Linear};
 use super::params::{Params, Pass};
-use crate::tensor::{Dropout, Operator, constant_convolution, relu_dropout};
+use crate::tensor::{Dropout, Operator, relu_dropout};
 
 /// One graph convolution.
 #[derive(Debug)]
@@ -28,15 +28,13 @@ impl Layer for Gcn {
         propagate_linear(operator, x, pass.weight(self.linear.weight), bias)
     }
 
-    /// Sparse features through a constant operator: one fused operation.
     fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
-        if let (Input::Sparse(features), Some(bias)) = (x, self.linear.bias) {
-            let (weight, bias) = (pass.weight(self.linear.weight), pass.weight(bias));
-            if let Some(fused) = constant_convolution(operator, features, weight, bias, dropout)? {
-                return Ok(fused);
+        match self.linear.bias {
+            Some(bias) => {
+                propagate_activated(operator, x, pass.weight(self.linear.weight), pass.weight(bias), dropout)
             }
+            None => relu_dropout(&self.forward(operator, x, pass)?, dropout),
         }
-        relu_dropout(&self.forward(operator, x, pass)?, dropout)
     }
 
     fn out_dim(&self) -> usize {

@@ -7,7 +7,7 @@ use gnarl_graph::random::Rng;
 
 use super::batch_norm::BatchNorm;
 use super::init::Init;
-use super::layer::Layer;
+use super::layer::{Layer, propagate_activated};
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, relu_dropout};
@@ -56,12 +56,17 @@ impl Gin {
 impl Layer for Gin {
     /// The first linear map comes before the sum, which it commutes with and which it usually makes narrower.
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let mapped = x.matmul(pass.weight(self.first.weight), None)?;
-        let bias = self.first.bias.map(|b| pass.weight(b));
+        let (weight, bias) = (pass.weight(self.first.weight), self.first.bias.map(|b| pass.weight(b)));
+        if let (None, None, Some(with_own), Some(bias)) = (self.epsilon, &self.norm, operator.with_own(), bias) {
+            let h = propagate_activated(&with_own, x, weight, bias, Dropout::NONE)?;
+            return self.second.forward(&Input::Dense(h), pass);
+        }
+        let mapped = x.matmul(weight, None)?;
         let heard = operator.apply_with_bias(&mapped, bias)?;
+        let own = mapped.narrow(0, 0, operator.num_rows())?;
         let own = match self.epsilon {
-            Some(epsilon) => mapped.broadcast_mul(&(pass.weight(epsilon) + 1.0)?)?,
-            None => mapped,
+            Some(epsilon) => own.broadcast_mul(&(pass.weight(epsilon) + 1.0)?)?,
+            None => own,
         };
         let mut h = (heard + own)?;
         if let Some(norm) = &self.norm {

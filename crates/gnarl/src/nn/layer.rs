@@ -6,24 +6,36 @@ use gnarl_graph::{CsrMatrix, Graph};
 
 use super::linear::Input;
 use super::params::Pass;
-use crate::tensor::{Dropout, Operator, relu_dropout};
+use crate::tensor::{Dropout, Operator, constant_convolution, relu_dropout};
 
 /// What nodes hear: the operator of the layers, and the strict two-hop one where a network asks for it (H2GCN).
 #[derive(Debug, Clone)]
 pub struct Propagation {
-    /// One step of message passing.
+    /// One round of message passing.
     pub operator: Operator,
     /// Nodes at distance exactly two.
     pub two_hop: Option<Operator>,
+    /// Where only some nodes' scores are wanted, an operator for each round: it gives the first `num_rows` of the nodes it
+    /// hears.
+    pub rounds: Vec<Operator>,
+}
+
+impl Propagation {
+    /// The operator of round `i`, from 0.
+    pub fn round(&self, i: usize) -> &Operator {
+        self.rounds.get(i).unwrap_or(&self.operator)
+    }
 }
 
 impl From<Operator> for Propagation {
     fn from(operator: Operator) -> Self {
-        Self { operator, two_hop: None }
+        Self { operator, two_hop: None, rounds: Vec::new() }
     }
 }
 
 /// One round of message passing: hears through any operator, keeps nothing between calls.
+///
+/// The operator may have fewer rows than columns: then the listeners are the first of the nodes heard.
 pub trait Layer: std::fmt::Debug + Send + Sync {
     /// New representations, `[nodes, out_dim]`.
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
@@ -44,6 +56,25 @@ pub fn propagate_linear(operator: &Operator, x: &Input, weight: &Tensor, bias: O
     match x {
         Input::Dense(x) if in_dim < out_dim => Input::Dense(operator.apply(x)?).matmul(weight, bias),
         _ => operator.apply_with_bias(&x.matmul(weight, None)?, bias),
+    }
+}
+
+/// `dropout(relu(operator · (x · weight) + bias))` in as few operations as the arguments allow.
+pub fn propagate_activated(
+    operator: &Operator,
+    x: &Input,
+    weight: &Tensor,
+    bias: &Tensor,
+    dropout: Dropout,
+) -> Result<Tensor> {
+    let (in_dim, out_dim) = weight.dims2()?;
+    match x {
+        Input::Dense(_) if in_dim < out_dim => relu_dropout(&propagate_linear(operator, x, weight, Some(bias))?, dropout),
+        Input::Dense(x) => operator.apply_activated(&x.matmul(weight)?, bias, dropout),
+        Input::Sparse(features) => match constant_convolution(operator, features, weight, bias, dropout)? {
+            Some(y) => Ok(y),
+            None => operator.apply_activated(&features.apply(weight)?, bias, dropout),
+        },
     }
 }
 

@@ -52,6 +52,26 @@ impl Input {
         }
     }
 
+    /// The first `rows` rows.
+    pub fn head(&self, rows: usize) -> Result<Input> {
+        match self {
+            _ if rows == self.num_rows() => Ok(self.clone()),
+            Input::Sparse(x) => x.head(rows).map(Input::Sparse),
+            Input::Dense(x) => x.narrow(0, 0, rows).map(Input::Dense),
+        }
+    }
+
+    /// These rows, in this order.
+    pub fn select(&self, rows: &[u32]) -> Result<Input> {
+        match self {
+            Input::Sparse(x) => x.select_rows(rows).map(Input::Sparse),
+            Input::Dense(x) => {
+                let index = Tensor::from_slice(rows, rows.len(), &candle_core::Device::Cpu)?;
+                x.index_select(&index, 0).map(Input::Dense)
+            }
+        }
+    }
+
     /// `x · weight (+ bias)`.
     pub fn matmul(&self, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         match self {

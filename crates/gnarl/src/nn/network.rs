@@ -304,6 +304,18 @@ impl Network {
         self.num_classes
     }
 
+    /// How many rounds away a node can be and still matter to a node's scores while training; `None` where every node may
+    /// (batch statistics, long propagation).
+    pub fn reach(&self) -> Option<usize> {
+        match &self.body {
+            _ if self.config.batch_norm => None,
+            Body::Stack(_) if self.config.backbone == Backbone::Mlp => Some(0),
+            Body::Stack(layers) | Body::Embedded(_, layers) => Some(layers.len()),
+            Body::Sgc(_) => Some(self.config.layers),
+            Body::Appnp(..) | Body::H2gcn { .. } => None,
+        }
+    }
+
     /// Class scores before the softmax, `[nodes, num_classes]`.
     pub fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let x = &drop_input(x, self.config.input_dropout, pass)?;
@@ -318,7 +330,7 @@ impl Network {
                 let mut h = x.matmul(pass.weight(linear.weight), None)?;
                 for step in 0..self.config.layers {
                     let bias = linear.bias.filter(|_| step + 1 == self.config.layers).map(|b| pass.weight(b));
-                    h = hear.operator.apply_with_bias(&h, bias)?;
+                    h = hear.round(step).apply_with_bias(&h, bias)?;
                 }
                 Ok(h)
             }
@@ -355,10 +367,10 @@ impl Network {
     ) -> Result<Tensor> {
         for (i, layer) in layers.iter().enumerate() {
             if i + 1 == layers.len() {
-                return layer.forward(&hear.operator, &x, pass);
+                return layer.forward(hear.round(i), &x, pass);
             }
             let dropout = pass.dropout(self.config.dropout, i as u64);
-            x = Input::Dense(layer.forward_activated(&hear.operator, &x, pass, dropout)?);
+            x = Input::Dense(layer.forward_activated(hear.round(i), &x, pass, dropout)?);
         }
         candle_core::bail!("a network has at least one layer")
     }

@@ -73,12 +73,13 @@ impl Layer for Pna {
         let bias = |linear: &Linear| linear.bias.map(|b| pass.weight(b));
 
         let before = pass.weight(self.before.weight);
-        let own = x.matmul(&before.narrow(0, 0, width)?, bias(&self.before))?;
+        let listeners = x.head(operator.num_rows())?;
+        let own = listeners.matmul(&before.narrow(0, 0, width)?, bias(&self.before))?;
         let heard = x.matmul(&before.narrow(0, width, width)?, None)?;
         let aggregates = aggregate(pattern, &own, &heard)?;
 
         let after = pass.weight(self.after.weight);
-        let mut y = x.matmul(&after.narrow(0, 0, width)?, bias(&self.after))?;
+        let mut y = listeners.matmul(&after.narrow(0, 0, width)?, bias(&self.after))?;
         for (i, scaler) in self.scalers(pattern)?.iter().enumerate() {
             let part = after.narrow(0, (1 + i * AGGREGATORS) * width, AGGREGATORS * width)?;
             y = (y + aggregates.matmul(&part)?.broadcast_mul(scaler)?)?;

@@ -28,7 +28,7 @@ impl Layer for Sage {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let bias = self.neighbours.bias.map(|b| pass.weight(b));
         let heard = propagate_linear(operator, x, pass.weight(self.neighbours.weight), bias)?;
-        heard + self.own.forward(x, pass)?
+        heard + self.own.forward(&x.head(operator.num_rows())?, pass)?
     }
 
     fn out_dim(&self) -> usize {

@@ -1,14 +1,17 @@
 //! The inner loops: plain slices in, plain slices out, compiled for wide registers (see [`super::simd`]).
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use super::pattern::Pattern;
 use super::simd::simd_dispatch;
 
-/// A view of sparse rows: boundaries, columns, and `heads` values per entry.
+/// Sparse rows and `heads` values for each of their entries.
+///
+/// The pattern's promise, every column below `num_cols`, is what lets the loops below do without a check per entry.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
-    pub offsets: &'a [usize],
-    pub indices: &'a [u32],
+    pub pattern: &'a Pattern,
     /// `heads` values for each entry.
     pub values: &'a [f32],
     pub heads: usize,
@@ -16,77 +19,155 @@ pub(crate) struct Rows<'a> {
 
 simd_dispatch! {
     /// `out[r] = bias + Σ_k values[k] · x[column of k]` for each row, `width` values a row; head `h` scales its own
-    /// `width / heads` columns.
-    pub(crate) fn gather_rows(rows: Rows<'_>, range: Range<usize>, x: &[f32], width: usize, bias: Option<&[f32]>, out: &mut [f32]) {
+    /// `width / heads` columns. Every value of `out` is written.
+    pub(crate) fn gather_rows(
+        rows: Rows<'_>,
+        range: Range<usize>,
+        x: &[f32],
+        width: usize,
+        bias: Option<&[f32]>,
+        out: &mut [MaybeUninit<f32>],
+    ) {
+        assert!(range.start <= range.end && range.end <= rows.pattern.num_rows(), "rows of the pattern");
+        assert_eq!(rows.values.len(), rows.pattern.num_entries() * rows.heads, "values of the entries");
+        assert_eq!(x.len(), rows.pattern.num_cols() * width, "a row of x for each column");
+        assert_eq!(out.len(), range.len() * width, "a row of the result for each row");
+        assert!(bias.is_none_or(|bias| bias.len() == width), "a bias for each column");
+        let gather = Gather { rows, x, width, bias };
         let head_width = width / rows.heads;
-        for (i, row) in range.enumerate() {
-            let entries = rows.offsets[row]..rows.offsets[row + 1];
-            let out = &mut out[i * width..(i + 1) * width];
+        // SAFETY: the lengths were just checked, and every part lies within the width.
+        unsafe {
+            if rows.heads == HEADS && head_width == HEAD_WIDTH {
+                return gather.eight_heads(range, out);
+            }
             for head in 0..rows.heads {
-                let (from, to) = (head * head_width, (head + 1) * head_width);
-                let mut c = from;
-                while c + 64 <= to {
-                    gather_columns::<64>(rows, entries.clone(), head, x, width, c, bias, out);
-                    c += 64;
-                }
-                if c + 32 <= to {
-                    gather_columns::<32>(rows, entries.clone(), head, x, width, c, bias, out);
-                    c += 32;
-                }
-                if c + 16 <= to {
-                    gather_columns::<16>(rows, entries.clone(), head, x, width, c, bias, out);
-                    c += 16;
-                }
-                if c + 8 <= to {
-                    gather_columns::<8>(rows, entries.clone(), head, x, width, c, bias, out);
-                    c += 8;
-                }
-                if c + 4 <= to {
-                    gather_columns::<4>(rows, entries.clone(), head, x, width, c, bias, out);
-                    c += 4;
-                }
-                while c < to {
-                    gather_columns::<1>(rows, entries.clone(), head, x, width, c, bias, out);
-                    c += 1;
+                let (mut from, end) = (head * head_width, (head + 1) * head_width);
+                while from < end {
+                    let part = Part { head, from, used: end - from };
+                    from += match part.used {
+                        64.. => gather.columns::<64>(range.clone(), part, out),
+                        32.. => gather.columns::<32>(range.clone(), part, out),
+                        9.. => gather.columns::<16>(range.clone(), part, out),
+                        5.. => gather.columns::<8>(range.clone(), part, out),
+                        _ => gather.columns::<4>(range.clone(), part, out),
+                    };
                 }
             }
         }
     }
 }
 
-/// Columns `c..c + B` of one output row: B sums held in registers while the row's entries go by.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn gather_columns<const B: usize>(
-    rows: Rows<'_>,
-    entries: Range<usize>,
-    head: usize,
-    x: &[f32],
+/// Eight heads of eight are what attention layers usually have: they get a loop of their own.
+const HEADS: usize = 8;
+const HEAD_WIDTH: usize = 8;
+
+/// The arguments of [`gather_rows`].
+#[derive(Clone, Copy)]
+struct Gather<'a> {
+    rows: Rows<'a>,
+    x: &'a [f32],
     width: usize,
-    c: usize,
-    bias: Option<&[f32]>,
-    out: &mut [f32],
-) {
-    let mut sum: [f32; B] = match bias {
-        Some(bias) => load(bias, c),
-        None => [0.0; B],
-    };
-    let last = entries.end;
-    for k in entries {
-        if B >= 16 && k + AHEAD < last {
-            prefetch::<B>(x, rows.indices[k + AHEAD] as usize * width + c);
+    bias: Option<&'a [f32]>,
+}
+
+/// Columns `from..from + used` of one head.
+#[derive(Clone, Copy)]
+struct Part {
+    head: usize,
+    from: usize,
+    used: usize,
+}
+
+impl Gather<'_> {
+    /// Up to `B` columns of each output row; returns how many. The sums stay in registers while a row's entries go by. A
+    /// part narrower than B is computed on B values all the same (the others belong to the next row) and stored without
+    /// them.
+    ///
+    /// # Safety
+    /// The lengths are as [`gather_rows`] checks them, and `part` lies within the width.
+    #[inline(always)]
+    unsafe fn columns<const B: usize>(&self, range: Range<usize>, part: Part, out: &mut [MaybeUninit<f32>]) -> usize {
+        let used = part.used.min(B);
+        let mut start = [0f32; B];
+        if let Some(bias) = self.bias {
+            start[..used].copy_from_slice(&bias[part.from..part.from + used]);
         }
-        let value = rows.values[k * rows.heads + head];
-        let from: [f32; B] = load(x, rows.indices[k] as usize * width + c);
-        for b in 0..B {
-            sum[b] = value.mul_add(from[b], sum[b]);
+        for (i, row) in range.enumerate() {
+            // Two sums, so that a product need not wait for the one before it.
+            let (mut even, mut odd) = (start, [0f32; B]);
+            let entries = self.rows.pattern.row(row);
+            let (mut k, end) = (entries.start, entries.end);
+            // SAFETY: k and k + 1 are entries of the row.
+            unsafe {
+                while k + 1 < end {
+                    self.add_entry(k, part, &mut even);
+                    self.add_entry(k + 1, part, &mut odd);
+                    k += 2;
+                }
+                if k < end {
+                    self.add_entry(k, part, &mut even);
+                }
+            }
+            for b in 0..B {
+                even[b] += odd[b];
+            }
+            store(&even[..used], &mut out[i * self.width + part.from..][..used]);
+        }
+        used
+    }
+
+    /// Adds entry `k`'s product to `sum`.
+    ///
+    /// # Safety
+    /// As for [`columns`](Self::columns); `k` is an entry of the pattern.
+    #[inline(always)]
+    unsafe fn add_entry<const B: usize>(&self, k: usize, part: Part, sum: &mut [f32; B]) {
+        let indices = self.rows.pattern.indices();
+        if B >= 16 && k + AHEAD < indices.len() {
+            prefetch::<B>(self.x, indices[k + AHEAD] as usize * self.width + part.from);
+        }
+        // SAFETY: k is an entry and its column is below num_cols, so the row of x is there; a read past the end is cut.
+        unsafe {
+            let at = *indices.get_unchecked(k) as usize * self.width + part.from;
+            let value = *self.rows.values.get_unchecked(k * self.rows.heads + part.head);
+            let from: [f32; B] = if at + B <= self.x.len() { read(self.x, at) } else { cut(&self.x[at..]) };
+            for b in 0..B {
+                sum[b] = value.mul_add(from[b], sum[b]);
+            }
         }
     }
-    out[c..c + B].copy_from_slice(&sum);
+
+    /// All eight heads of eight columns in one go.
+    ///
+    /// # Safety
+    /// As for [`columns`](Self::columns), with eight heads and 64 columns.
+    #[inline(always)]
+    unsafe fn eight_heads(&self, range: Range<usize>, out: &mut [MaybeUninit<f32>]) {
+        const WIDTH: usize = HEADS * HEAD_WIDTH;
+        let indices = self.rows.pattern.indices();
+        for (i, row) in range.enumerate() {
+            let mut sum: [f32; WIDTH] = self.bias.map_or([0.0; WIDTH], cut);
+            for k in self.rows.pattern.row(row) {
+                if k + AHEAD < indices.len() {
+                    prefetch::<WIDTH>(self.x, indices[k + AHEAD] as usize * WIDTH);
+                }
+                // SAFETY: k is an entry, with eight values, and its column's row of x has 64.
+                let (values, from): ([f32; HEADS], [f32; WIDTH]) = unsafe {
+                    (read(self.rows.values, k * HEADS), read(self.x, *indices.get_unchecked(k) as usize * WIDTH))
+                };
+                for head in 0..HEADS {
+                    for c in head * HEAD_WIDTH..(head + 1) * HEAD_WIDTH {
+                        sum[c] = values[head].mul_add(from[c], sum[c]);
+                    }
+                }
+            }
+            store(&sum, &mut out[i * WIDTH..(i + 1) * WIDTH]);
+        }
+    }
 }
 
 /// How many entries ahead rows are fetched into the cache: which row comes next is known long before it is needed.
-const AHEAD: usize = 6;
+const AHEAD: usize = 8;
 
 /// Asks for the cache lines of `B` values; a hint, so any address will do.
 #[inline(always)]
@@ -101,21 +182,48 @@ fn prefetch<const B: usize>(x: &[f32], at: usize) {
     let _ = (x, at);
 }
 
+/// `B` values from `at` on.
+///
+/// # Safety
+/// They are within `x`.
 #[inline(always)]
-fn load<const B: usize>(from: &[f32], at: usize) -> [f32; B] {
-    from[at..at + B].try_into().expect("a slice of B values")
+unsafe fn read<const B: usize>(x: &[f32], at: usize) -> [f32; B] {
+    debug_assert!(at + B <= x.len());
+    // SAFETY: the caller's promise.
+    unsafe { x.as_ptr().add(at).cast::<[f32; B]>().read_unaligned() }
+}
+
+/// Up to `B` values, then zeros.
+#[inline(always)]
+fn cut<const B: usize>(x: &[f32]) -> [f32; B] {
+    std::array::from_fn(|b| x.get(b).copied().unwrap_or(0.0))
+}
+
+#[inline(always)]
+fn store(values: &[f32], out: &mut [MaybeUninit<f32>]) {
+    for (out, value) in out.iter_mut().zip(values) {
+        out.write(*value);
+    }
 }
 
 simd_dispatch! {
     /// For each entry and head the inner product of row `a[row]` and `b[column]`: `heads` values an entry.
-    pub(crate) fn sampled_products(rows: Rows<'_>, range: Range<usize>, a: &[f32], b: &[f32], width: usize, out: &mut [f32]) {
-        let head_width = width / rows.heads;
+    pub(crate) fn sampled_products(
+        pattern: &Pattern,
+        heads: usize,
+        range: Range<usize>,
+        a: &[f32],
+        b: &[f32],
+        width: usize,
+        out: &mut [f32],
+    ) {
+        let head_width = width / heads;
         let mut slot = 0;
         for row in range {
             let a = &a[row * width..(row + 1) * width];
-            for k in rows.offsets[row]..rows.offsets[row + 1] {
-                let b = &b[rows.indices[k] as usize * width..][..width];
-                for head in 0..rows.heads {
+            for k in pattern.row(row) {
+                let b = &b[pattern.indices()[k] as usize * width..][..width];
+                for head in 0..heads {
                     let columns = head * head_width..(head + 1) * head_width;
                     out[slot] = inner_product(&a[columns.clone()], &b[columns]);
                     slot += 1;

@@ -1,12 +1,13 @@
 //! [`Operator`]: sparse × dense with gradients to the dense side and, where asked, to each sparse value.
 
+use std::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
 use gnarl_graph::CsrMatrix;
 use rayon::prelude::*;
 
-use super::activation::{Dropout, relu_dropout_gradient};
+use super::activation::{Dropout, relu_dropout, relu_dropout_gradient};
 use super::kernels::{self, Rows};
 use super::pattern::{MIN_PARALLEL_WORK, Pattern};
 use super::{floats, matrix_shape};
@@ -37,16 +38,23 @@ enum Values {
     Variable(Tensor),
 }
 
-/// Values that never change, with their transposed order made on first use.
+/// Values that never change, with what is made of them on first use.
 #[derive(Debug)]
 struct Constants {
     values: Vec<f32>,
     transposed: OnceLock<Arc<Constants>>,
+    head: OnceLock<Operator>,
+    with_own: OnceLock<Operator>,
 }
 
 impl Constants {
     fn new(values: Vec<f32>) -> Arc<Self> {
-        Arc::new(Self { values, transposed: OnceLock::new() })
+        Arc::new(Self {
+            values,
+            transposed: OnceLock::new(),
+            head: OnceLock::new(),
+            with_own: OnceLock::new(),
+        })
     }
 
     fn transposed(&self, pattern: &Pattern) -> Arc<Constants> {
@@ -126,6 +134,86 @@ impl Operator {
         self.pattern.num_entries()
     }
 
+    /// Rows `order[..rows]` of the operator, columns by their place in `order`: what the first `rows` of these nodes hear
+    /// from the first `cols`, which must be all they hear. Entries keep their order within a row.
+    pub fn restricted(&self, order: &[u32], rows: usize, cols: usize) -> Result<Self> {
+        let mut place = vec![u32::MAX; self.num_cols()];
+        for (i, &u) in order[..cols].iter().enumerate() {
+            place[u as usize] = i as u32;
+        }
+        self.rows_by(&order[..rows], cols, |col| match place[col as usize] {
+            u32::MAX => bail!("operator: node {col} is heard, but not among the {cols} nodes chosen"),
+            at => Ok(at),
+        })
+    }
+
+    /// These rows, in this order.
+    pub fn select_rows(&self, rows: &[u32]) -> Result<Self> {
+        self.rows_by(rows, self.num_cols(), Ok)
+    }
+
+    /// The first `rows` rows. Of a constant operator the first such part is kept: a network asks for the same one again.
+    pub fn head(&self, rows: usize) -> Result<Self> {
+        let make = || self.select_rows(&(0..rows as u32).collect::<Vec<_>>());
+        match &self.values {
+            Values::Ones(c) | Values::Constant(c) => match c.head.get() {
+                Some(head) if head.num_rows() == rows => Ok(head.clone()),
+                Some(_) => make(),
+                None => {
+                    let head = make()?;
+                    Ok(c.head.get_or_init(|| head.clone()).clone()).map(|kept| if kept.num_rows() == rows { kept } else { head })
+                }
+            },
+            Values::Variable(_) => make(),
+        }
+    }
+
+    /// The operator plus the identity, where every node hears itself once more: `None` if its values may take gradients.
+    /// Made once and kept.
+    pub fn with_own(&self) -> Option<Self> {
+        let (Values::Ones(c) | Values::Constant(c)) = &self.values else { return None };
+        let make = || {
+            let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+            for row in 0..self.num_rows() {
+                let (entries, first) = (self.pattern.row(row), indices.len());
+                indices.extend_from_slice(&self.pattern.indices()[entries.clone()]);
+                values.extend_from_slice(&c.values[entries]);
+                match indices[first..].iter().position(|&col| col as usize == row) {
+                    Some(own) => values[first + own] += 1.0,
+                    None => {
+                        indices.push(row as u32);
+                        values.push(1.0);
+                    }
+                }
+                offsets.push(indices.len());
+            }
+            Self::from_parts(Pattern::new(self.num_cols(), offsets, indices), values)
+        };
+        Some(c.with_own.get_or_init(make).clone())
+    }
+
+    fn rows_by(&self, rows: &[u32], num_cols: usize, column: impl Fn(u32) -> Result<u32>) -> Result<Self> {
+        let mut offsets = vec![0];
+        let mut entries: Vec<u32> = Vec::new();
+        for &row in rows {
+            entries.extend(self.pattern.row(row as usize).map(|k| k as u32));
+            offsets.push(entries.len());
+        }
+        let indices = entries.iter().map(|&k| column(self.pattern.indices()[k as usize])).collect::<Result<_>>()?;
+        let pattern = Arc::new(Pattern::new(num_cols, offsets, indices));
+        let values = match &self.values {
+            Values::Ones(_) => return Ok(Self::from_pattern(pattern)),
+            Values::Constant(c) => {
+                Values::Constant(Constants::new(entries.iter().map(|&k| c.values[k as usize]).collect()))
+            }
+            Values::Variable(values) => {
+                let entries = Tensor::from_slice(&entries, entries.len(), &Device::Cpu)?;
+                Values::Variable(values.index_select(&entries, 0)?)
+            }
+        };
+        Ok(Self { pattern, values })
+    }
+
     /// The values as a tensor.
     pub fn values(&self) -> Result<Tensor> {
         match &self.values {
@@ -146,10 +234,10 @@ impl Operator {
         let pattern = self.pattern.clone();
         match (&self.values, bias) {
             (Values::Ones(values) | Values::Constant(values), None) => {
-                x.apply_op1(ApplyConstant { pattern, values: values.clone() })
+                x.apply_op1(ApplyConstant::new(&pattern, values, None))
             }
             (Values::Ones(values) | Values::Constant(values), Some(bias)) => {
-                x.apply_op2(&bias.contiguous()?, ApplyConstant { pattern, values: values.clone() })
+                x.apply_op2(&bias.contiguous()?, ApplyConstant::new(&pattern, values, None))
             }
             (Values::Variable(values), None) => values.apply_op2(&x, ApplyVariable { pattern }),
             (Values::Variable(values), Some(bias)) => {
@@ -157,6 +245,26 @@ impl Operator {
             }
         }
     }
+
+    /// `dropout(relu(self · x + bias))`, in one operation where the values are constant.
+    pub fn apply_activated(&self, x: &Tensor, bias: &Tensor, dropout: Dropout) -> Result<Tensor> {
+        match &self.values {
+            Values::Ones(values) | Values::Constant(values) => {
+                let op = ApplyConstant::new(&self.pattern, values, Some(dropout.check()?));
+                x.contiguous()?.apply_op2(&bias.contiguous()?, op)
+            }
+            Values::Variable(_) => relu_dropout(&self.apply_with_bias(x, Some(bias))?, dropout),
+        }
+    }
+}
+
+/// A vector of `len` values that `fill` writes, all of them, without writing zeros first.
+fn filled(len: usize, fill: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
+    let mut out = Vec::with_capacity(len);
+    fill(&mut out.spare_capacity_mut()[..len]);
+    // SAFETY: there is room for `len` values and `fill` has written them.
+    unsafe { out.set_len(len) };
+    out
 }
 
 /// The product with given values: the one place where sparse meets dense.
@@ -183,28 +291,36 @@ fn product(
     {
         bail!("{OP}: a bias of {} for {width} columns", bias.len());
     }
-    let rows = Rows { offsets: pattern.offsets(), indices: pattern.indices(), values, heads };
-    let mut out = vec![0f32; pattern.num_rows() * width];
-    pattern.for_row_blocks(&mut out, width, |range, out| {
-        let first = (range.start * width) as u64;
-        kernels::gather_rows(rows, range, x, width, bias, out);
-        if let Some(d) = activation {
-            kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
-        }
+    let rows = Rows { pattern, values, heads };
+    let out = filled(pattern.num_rows() * width, |out| {
+        pattern.for_row_blocks(out, width, |range, out| {
+            let first = (range.start * width) as u64;
+            kernels::gather_rows(rows, range, x, width, bias, out);
+            if let Some(d) = activation {
+                // SAFETY: the row was just written.
+                let out = unsafe { out.assume_init_mut() };
+                kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
+            }
+        });
     });
     Ok((CpuStorage::F32(out), Shape::from((pattern.num_rows(), width))))
 }
 
-/// `P · x (+ bias)` with constant values; the gradient to x is `Pᵀ · g`.
+/// `P · x (+ bias)` with constant values, activated if asked; the gradient to x is `Pᵀ · g`.
 struct ApplyConstant {
     pattern: Arc<Pattern>,
     values: Arc<Constants>,
+    activation: Option<Dropout>,
 }
 
 impl ApplyConstant {
+    fn new(pattern: &Arc<Pattern>, values: &Arc<Constants>, activation: Option<Dropout>) -> Self {
+        Self { pattern: pattern.clone(), values: values.clone(), activation }
+    }
+
     fn transposed(&self) -> Self {
         let values = self.values.transposed(&self.pattern);
-        Self { pattern: self.pattern.transposed().pattern.clone(), values }
+        Self { pattern: self.pattern.transposed().pattern.clone(), values, activation: None }
     }
 }
 
@@ -214,7 +330,7 @@ impl CustomOp1 for ApplyConstant {
     }
 
     fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        product(&self.pattern, &self.values.values, 1, (x, layout), None, None)
+        product(&self.pattern, &self.values.values, 1, (x, layout), None, self.activation)
     }
 
     fn bwd(&self, _x: &Tensor, _result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
@@ -228,11 +344,14 @@ impl CustomOp2 for ApplyConstant {
     }
 
     fn cpu_fwd(&self, x: &CpuStorage, lx: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
-        product(&self.pattern, &self.values.values, 1, (x, lx), Some((b, lb)), None)
+        product(&self.pattern, &self.values.values, 1, (x, lx), Some((b, lb)), self.activation)
     }
 
-    fn bwd(&self, x: &Tensor, _b: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let grad = grad.contiguous()?;
+    fn bwd(&self, x: &Tensor, _b: &Tensor, res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+        let grad = match self.activation {
+            Some(dropout) => relu_dropout_gradient(res, grad, dropout)?,
+            None => grad.contiguous()?,
+        };
         let to_x = if x.track_op() { Some(grad.apply_op1_no_bwd(&self.transposed())?) } else { None };
         Ok((to_x, Some(column_sums(&grad)?)))
     }
@@ -353,7 +472,7 @@ pub fn constant_convolution(
 ) -> Result<Option<Tensor>> {
     let constant = |op: &Operator| match &op.values {
         Values::Ones(values) | Values::Constant(values) => {
-            Some(ApplyConstant { pattern: op.pattern.clone(), values: values.clone() })
+            Some(ApplyConstant::new(&op.pattern, values, None))
         }
         Values::Variable(_) => None,
     };
@@ -428,9 +547,8 @@ impl CustomOp2 for SampledProducts {
         }
         let (a, b) = (floats(self.name(), a, la)?, floats(self.name(), b, lb)?);
         let mut out = vec![0f32; p.num_entries() * self.heads];
-        let rows = Rows { offsets: p.offsets(), indices: p.indices(), values: &[], heads: self.heads };
         p.for_entry_blocks(&mut out, self.heads, |range, out| {
-            kernels::sampled_products(rows, range, a, b, width, out);
+            kernels::sampled_products(p, self.heads, range, a, b, width, out);
         });
         Ok((CpuStorage::F32(out), Shape::from((p.num_entries(), self.heads))))
     }

@@ -1,6 +1,7 @@
 //! The training loop: full-batch steps, best-validation weights, early stopping, learning curves.
 
 mod checkpoint;
+mod field;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,7 @@ use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
 pub use checkpoint::Checkpoint;
+use field::Field;
 
 use crate::error::{Error, Result};
 use crate::nn::{Group, Input, Network, Pass, Propagation};
@@ -196,6 +198,8 @@ pub fn train(
         let what = format!("split {} has no labelled training items", split.name());
         return Err(gnarl_graph::Error::argument("training", what).into());
     }
+    let train_on = Field::new(hear, input, &train_on, network.reach())?;
+    let validate_on = Field::new(hear, input, &validate_on, network.reach())?;
     let params = network.params();
     let mut adam = Adam::new(AdamSettings::default());
     for p in params.list() {
@@ -214,8 +218,8 @@ pub fn train(
         let start = Instant::now();
         let weights = params.weights();
         let pass = Pass::training(&weights, mix(seed ^ mix(epoch as u64)));
-        let logits = network.forward(hear, input, &pass)?;
-        let loss_tensor = masked_cross_entropy(&logits, &train_on.items, &train_on.classes)?;
+        let logits = network.forward(&train_on.hear, &train_on.input, &pass)?;
+        let loss_tensor = masked_cross_entropy(&logits, &train_on.targets.items, &train_on.targets.classes)?;
         let loss = loss_tensor.to_scalar::<f32>()?;
         if !loss.is_finite() {
             if let Some((_, _, snapshot)) = &best {
@@ -233,7 +237,7 @@ pub fn train(
             adam.scale_learning_rates(schedule.factor);
         }
 
-        let now = evaluate(network, hear, input, &validate_on, loss)?;
+        let now = evaluate(network, &validate_on, loss)?;
         curve.push(now);
         let better = match (&best, config.keep) {
             (None, _) | (_, Keep::Last) => true,
@@ -265,11 +269,12 @@ pub fn train(
 }
 
 /// Validation loss and accuracy of the network as it is.
-fn evaluate(network: &Network, hear: &Propagation, input: &Input, on: &Targets, loss: f32) -> Result<Epoch> {
+fn evaluate(network: &Network, field: &Field, loss: f32) -> Result<Epoch> {
+    let on = &field.targets;
     if on.items.is_empty() {
         return Ok(Epoch { loss, val_loss: 0.0, val_accuracy: 0.0 });
     }
-    let scores = predict(network, hear, input)?;
+    let scores = predict(network, &field.hear, &field.input)?;
     let val_loss = masked_cross_entropy(&scores, &on.items, &on.classes)?.to_scalar::<f32>()?;
     Ok(Epoch { loss, val_loss, val_accuracy: on.accuracy(&scores)? })
 }
