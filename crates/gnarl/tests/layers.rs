@@ -155,8 +155,8 @@ impl Model {
         };
         let hear = match backbone {
             Backbone::H2gcn => Propagation {
-                operator: Operator::constant(&symmetric_normalised(graph).unwrap()),
                 two_hop: Some(two_hop_operator(graph).unwrap()),
+                ..Operator::constant(&symmetric_normalised(graph).unwrap()).into()
             },
             _ => classical(graph, ClassicalOperator::NormalisedAdjacency).unwrap().into(),
         };

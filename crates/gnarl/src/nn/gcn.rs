@@ -30,9 +30,7 @@ impl Layer for Gcn {
 
     fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
         match self.linear.bias {
-            Some(bias) => {
-                propagate_activated(operator, x, pass.weight(self.linear.weight), pass.weight(bias), dropout)
-            }
+            Some(bias) => propagate_activated(operator, x, pass.weight(self.linear.weight), pass.weight(bias), dropout),
             None => relu_dropout(&self.forward(operator, x, pass)?, dropout),
         }
     }

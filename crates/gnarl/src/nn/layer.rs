@@ -69,7 +69,9 @@ pub fn propagate_activated(
 ) -> Result<Tensor> {
     let (in_dim, out_dim) = weight.dims2()?;
     match x {
-        Input::Dense(_) if in_dim < out_dim => relu_dropout(&propagate_linear(operator, x, weight, Some(bias))?, dropout),
+        Input::Dense(_) if in_dim < out_dim => {
+            relu_dropout(&propagate_linear(operator, x, weight, Some(bias))?, dropout)
+        }
         Input::Dense(x) => operator.apply_activated(&x.matmul(weight)?, bias, dropout),
         Input::Sparse(features) => match constant_convolution(operator, features, weight, bias, dropout)? {
             Some(y) => Ok(y),

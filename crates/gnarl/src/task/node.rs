@@ -145,7 +145,12 @@ impl Prepared {
         let two_hop = (backbone == Backbone::H2gcn).then(|| two_hop_operator(graph)).transpose()?;
         let log_degrees = (0..graph.num_nodes() as u32).map(|u| (graph.degree(u) as f64 + 1.0).ln());
         let mean_log_degree = log_degrees.sum::<f64>() / graph.num_nodes() as f64;
-        Ok(Self { hear: Propagation { operator, two_hop, rounds: Vec::new() }, input, labels: labels.clone(), mean_log_degree })
+        Ok(Self {
+            hear: Propagation { operator, two_hop, rounds: Vec::new() },
+            input,
+            labels: labels.clone(),
+            mean_log_degree,
+        })
     }
 
     /// A network of the right size for this graph.

@@ -49,12 +49,7 @@ struct Constants {
 
 impl Constants {
     fn new(values: Vec<f32>) -> Arc<Self> {
-        Arc::new(Self {
-            values,
-            transposed: OnceLock::new(),
-            head: OnceLock::new(),
-            with_own: OnceLock::new(),
-        })
+        Arc::new(Self { values, transposed: OnceLock::new(), head: OnceLock::new(), with_own: OnceLock::new() })
     }
 
     fn transposed(&self, pattern: &Pattern) -> Arc<Constants> {
@@ -161,7 +156,9 @@ impl Operator {
                 Some(_) => make(),
                 None => {
                     let head = make()?;
-                    Ok(c.head.get_or_init(|| head.clone()).clone()).map(|kept| if kept.num_rows() == rows { kept } else { head })
+                    // Another thread may have been first, with another part: then that one stays.
+                    let _ = c.head.set(head.clone());
+                    Ok(head)
                 }
             },
             Values::Variable(_) => make(),
@@ -471,9 +468,7 @@ pub fn constant_convolution(
     activation: Dropout,
 ) -> Result<Option<Tensor>> {
     let constant = |op: &Operator| match &op.values {
-        Values::Ones(values) | Values::Constant(values) => {
-            Some(ApplyConstant::new(&op.pattern, values, None))
-        }
+        Values::Ones(values) | Values::Constant(values) => Some(ApplyConstant::new(&op.pattern, values, None)),
         Values::Variable(_) => None,
     };
     let (Some(operator), Some(features)) = (constant(operator), constant(features)) else { return Ok(None) };
@@ -657,7 +652,7 @@ mod tests {
 
     #[test]
     fn equals_the_dense_product_for_every_width() {
-        for width in [1, 3, 7, 8, 15, 16, 33, 64, 103, 128] {
+        for width in [1, 2, 3, 5, 7, 8, 9, 15, 16, 33, 64, 103, 128] {
             let op = random_pattern(40, 30, 0.2, 1);
             let x = random(&[30, width], 2);
             assert_close(&op.apply(&x).unwrap(), &dense(&op, 0, 1).matmul(&x).unwrap());
@@ -668,14 +663,62 @@ mod tests {
     }
 
     #[test]
+    fn activation_in_the_same_pass() {
+        let op = random_pattern(12, 10, 0.3, 1);
+        let [x, bias] = [random(&[10, 6], 2), random(&[6], 3)].map(|t| Var::from_tensor(&t).unwrap());
+        let dropout = Dropout { rate: 0.4, key: 9 };
+        let apart = relu_dropout(&op.apply_with_bias(&x, Some(&bias)).unwrap(), dropout).unwrap();
+        let gradients = |y: &Tensor| {
+            let grads = (y * random(&[12, 6], 4)).unwrap().sum_all().unwrap().backward().unwrap();
+            [&x, &bias].map(|v| grads.get(v).unwrap().clone())
+        };
+        for op in [op.with_values(&op.values().unwrap()).unwrap(), op] {
+            let together = op.apply_activated(&x, &bias, dropout).unwrap();
+            assert_close(&together, &apart);
+            gradients(&together).iter().zip(gradients(&apart)).for_each(|(a, b)| assert_close(a, &b));
+        }
+    }
+
+    #[test]
+    fn parts_of_an_operator() {
+        let op = random_pattern(6, 6, 0.4, 1);
+        let m = dense(&op, 0, 1).to_vec2::<f32>().unwrap();
+        let rows = |op: &Operator| dense(op, 0, 1).to_vec2::<f32>().unwrap();
+        assert_eq!(rows(&op.select_rows(&[4, 1]).unwrap()), [m[4].clone(), m[1].clone()]);
+        for size in [3, 3, 2] {
+            assert_eq!(rows(&op.head(size).unwrap()), m[..size], "the part kept is not given for another");
+        }
+        // Every node in the order 5, 4, …, 0: rows and columns turn round.
+        let reversed = op.restricted(&[5, 4, 3, 2, 1, 0], 2, 6).unwrap();
+        let turned = |r: usize| m[r].iter().rev().copied().collect::<Vec<_>>();
+        assert_eq!(rows(&reversed), [turned(5), turned(4)]);
+        let variable = op.with_values(&op.values().unwrap()).unwrap();
+        assert_eq!(rows(&variable.restricted(&[5, 4, 3, 2, 1, 0], 2, 6).unwrap()), [turned(5), turned(4)]);
+        let path = Operator::from_pattern(Arc::new(Pattern::new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 1])));
+        let e = path.restricted(&[1, 0, 2], 1, 2).unwrap_err().to_string();
+        assert!(e.contains("node 2 is heard"), "{e}");
+    }
+
+    #[test]
+    fn nodes_that_also_hear_themselves() {
+        // Row 0 hears itself already; the operator is wider than high.
+        let op = Operator::from_pattern(Arc::new(Pattern::new(3, vec![0, 2, 3], vec![0, 2, 0])));
+        let rows = dense(&op.with_own().unwrap(), 0, 1).to_vec2::<f32>().unwrap();
+        assert_eq!(rows, [[2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]);
+        assert!(op.with_values(&op.values().unwrap()).unwrap().with_own().is_none());
+    }
+
+    #[test]
     fn heads_scale_their_own_columns() {
-        let op = random_pattern(20, 20, 0.3, 4);
-        let op = op.with_values(&random(&[op.num_entries(), 3], 5)).unwrap();
-        let x = random(&[20, 15], 6);
-        let y = op.apply(&x).unwrap();
-        for head in 0..3 {
-            let part = dense(&op, head, 3).matmul(&x.narrow(1, head * 5, 5).unwrap().contiguous().unwrap()).unwrap();
-            assert_close(&y.narrow(1, head * 5, 5).unwrap().contiguous().unwrap(), &part);
+        for (heads, dim) in [(3, 5), (8, 8), (2, 64)] {
+            let op = random_pattern(20, 20, 0.3, 4);
+            let op = op.with_values(&random(&[op.num_entries(), heads], 5)).unwrap();
+            let (x, bias) = (random(&[20, heads * dim], 6), random(&[heads * dim], 7));
+            let y = op.apply_with_bias(&x, Some(&bias)).unwrap().broadcast_sub(&bias).unwrap();
+            for head in 0..heads {
+                let columns = |t: &Tensor| t.narrow(1, head * dim, dim).unwrap().contiguous().unwrap();
+                assert_close(&columns(&y), &dense(&op, head, heads).matmul(&columns(&x)).unwrap());
+            }
         }
     }
 

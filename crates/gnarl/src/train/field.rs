@@ -77,3 +77,74 @@ fn by_distance(hear: &Propagation, items: &[u32], hops: usize) -> (Vec<u32>, Vec
     }
     (order, sizes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::{Backbone, Network, NetworkConfig, Pass};
+    use crate::task::node::{FeatureScaling, OperatorChoice, Preparation, Prepared};
+    use crate::tensor::masked_cross_entropy;
+    use gnarl_graph::{CsrMatrix, Features, Graph, Labels};
+
+    /// A ring of 60 nodes with a few chords, sparse features, and three labelled nodes close together.
+    fn ring() -> (Graph, Vec<u32>) {
+        let n = 60u32;
+        let edges = (0..n).map(|u| (u, (u + 1) % n)).chain([(0, 5), (1, 7), (20, 40), (3, 50)]);
+        let indices: Vec<u32> = (0..n).flat_map(|u| [u % 7, 7 + u % 4]).collect();
+        let values: Vec<f32> = (0..2 * n).map(|i| 0.5 + (i % 5) as f32).collect();
+        let features = CsrMatrix::new(11, (0..=u64::from(n)).map(|u| 2 * u).collect(), indices, values).unwrap();
+        let graph = Graph::from_edges(n as usize, edges).unwrap().0;
+        let graph = graph.with_features(Features::Sparse(features)).unwrap();
+        let labels = Labels::new((0..n).map(|u| Some(u % 3)).collect(), 3).unwrap();
+        (graph.with_labels(labels).unwrap(), vec![2, 0, 4])
+    }
+
+    /// Loss and every gradient of one network on a field.
+    fn loss_and_gradients(network: &Network, field: &Field) -> Vec<f32> {
+        let weights = network.params().weights();
+        let scores = network.forward(&field.hear, &field.input, &Pass::evaluation(&weights)).unwrap();
+        let loss = masked_cross_entropy(&scores, &field.targets.items, &field.targets.classes).unwrap();
+        let grads = loss.backward().unwrap();
+        let mut all = vec![loss.to_scalar::<f32>().unwrap()];
+        for p in network.params().list() {
+            let grad = grads.get(&p.var).unwrap_or_else(|| panic!("{} has no gradient", p.name));
+            all.extend(grad.flatten_all().unwrap().to_vec1::<f32>().unwrap());
+        }
+        all
+    }
+
+    #[test]
+    fn the_field_gives_what_the_whole_graph_gives() {
+        let (graph, items) = ring();
+        for (name, backbone) in Backbone::ALL {
+            for layers in [1, 2, 3] {
+                let preparation =
+                    Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::RowNormalised };
+                let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
+                let config = NetworkConfig { layers, hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
+                let network = prepared.network(&config, 3).unwrap();
+                let targets = Targets::new(&items, &prepared.labels);
+                let (hear, input) = (&prepared.hear, &prepared.input);
+                let field = Field::new(hear, input, &targets, network.reach()).unwrap();
+                let whole = Field::new(hear, input, &targets, None).unwrap();
+                let restricted = network.reach().is_some();
+                assert_eq!(field.input.num_rows() < whole.input.num_rows(), restricted, "{name} of {layers} layers");
+                let (by_field, by_whole) = (loss_and_gradients(&network, &field), loss_and_gradients(&network, &whole));
+                crate::nn::testing::assert_close(&by_field, &by_whole, 2e-6, name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_set_that_hears_everyone_is_given_the_whole_graph() {
+        let star = gnarl_graph::generate::star(30).unwrap();
+        let labels = Labels::new(vec![Some(0); 30], 1).unwrap();
+        let star = star.with_labels(labels).unwrap();
+        let preparation = Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::AsLoaded };
+        let prepared = Prepared::new(&star, Backbone::Gcn, preparation).unwrap();
+        let targets = Targets::new(&(0..30).collect::<Vec<_>>(), &prepared.labels);
+        let field = Field::new(&prepared.hear, &prepared.input, &targets, Some(2)).unwrap();
+        assert!(field.hear.rounds.is_empty());
+        assert_eq!(field.targets.items, targets.items);
+    }
+}
