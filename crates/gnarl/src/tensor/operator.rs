@@ -294,8 +294,8 @@ fn product(
             let first = (range.start * width) as u64;
             kernels::gather_rows(rows, range, x, width, bias, out);
             if let Some(d) = activation {
-                // SAFETY: the row was just written.
-                let out = unsafe { out.assume_init_mut() };
+                // SAFETY: these rows were just written, and both types have one layout.
+                let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [f32]) };
                 kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
             }
         });
