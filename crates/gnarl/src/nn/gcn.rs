@@ -35,6 +35,7 @@ impl Layer for Gcn {
             if let Some(fused) = constant_convolution(operator, features, weight, bias, dropout)? {
                 return Ok(fused);
             }
+            return operator.apply_activated(&features.apply(weight)?, Some(bias), dropout);
         }
         relu_dropout(&self.forward(operator, x, pass)?, dropout)
     }

@@ -6,7 +6,8 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, R
 use gnarl_graph::CsrMatrix;
 use rayon::prelude::*;
 
-use super::activation::{Dropout, relu_dropout_gradient};
+use super::activation::{Dropout, relu_dropout, relu_dropout_gradient};
+use super::factored::{Factored, Skeleton};
 use super::kernels::{self, Rows};
 use super::pattern::{MIN_PARALLEL_WORK, Pattern};
 use super::{floats, matrix_shape};
@@ -35,6 +36,8 @@ enum Values {
     Ones(Arc<Constants>),
     Constant(Arc<Constants>),
     Variable(Tensor),
+    /// Given by numbers per node, over the pattern of A + I.
+    Factored(Factored),
 }
 
 /// Values that never change, with their transposed order made on first use.
@@ -88,6 +91,13 @@ impl Operator {
         Self { pattern, values: Values::Ones(Constants::new(values)) }
     }
 
+    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` over the pattern of A + I. `factors` has shape `[nodes, 1 + 2 · parts]` (d,
+    /// then r and c of each part) and may take gradients.
+    pub fn factored(skeleton: &Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
+        let factored = Factored::new(skeleton.clone(), factors)?;
+        Ok(Self { pattern: factored.skeleton().looped().clone(), values: Values::Factored(factored) })
+    }
+
     /// The same pattern with these values: a tensor of shape `[entries]` or `[entries, heads]`, which may take gradients.
     pub fn with_values(&self, values: &Tensor) -> Result<Self> {
         let (entries, heads) = match *values.dims() {
@@ -130,6 +140,7 @@ impl Operator {
     pub fn values(&self) -> Result<Tensor> {
         match &self.values {
             Values::Variable(values) => Ok(values.clone()),
+            Values::Factored(factored) => factored.values(),
             Values::Ones(c) | Values::Constant(c) => Tensor::from_vec(c.values.clone(), c.values.len(), &Device::Cpu),
         }
     }
@@ -155,6 +166,15 @@ impl Operator {
             (Values::Variable(values), Some(bias)) => {
                 values.apply_op3(&x, &bias.contiguous()?, ApplyVariable { pattern })
             }
+            (Values::Factored(factored), bias) => factored.apply(&x, bias, None),
+        }
+    }
+
+    /// `dropout(relu(self · x + bias))`.
+    pub fn apply_activated(&self, x: &Tensor, bias: Option<&Tensor>, dropout: Dropout) -> Result<Tensor> {
+        match &self.values {
+            Values::Factored(factored) => factored.apply(x, bias, Some(dropout)),
+            _ => relu_dropout(&self.apply_with_bias(x, bias)?, dropout),
         }
     }
 }
@@ -355,7 +375,7 @@ pub fn constant_convolution(
         Values::Ones(values) | Values::Constant(values) => {
             Some(ApplyConstant { pattern: op.pattern.clone(), values: values.clone() })
         }
-        Values::Variable(_) => None,
+        Values::Variable(_) | Values::Factored(_) => None,
     };
     let (Some(operator), Some(features)) = (constant(operator), constant(features)) else { return Ok(None) };
     let op = ConstantConvolution { operator, features, activation: activation.check()? };
