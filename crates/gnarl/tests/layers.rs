@@ -157,6 +157,7 @@ impl Model {
             Backbone::H2gcn => Propagation {
                 operator: Operator::constant(&symmetric_normalised(graph).unwrap()),
                 two_hop: Some(two_hop_operator(graph).unwrap()),
+                learnable: None,
             },
             _ => classical(graph, ClassicalOperator::NormalisedAdjacency).unwrap().into(),
         };

@@ -1,8 +1,11 @@
 //! What every message-passing layer has in common.
 
+use std::sync::Arc;
+
 use candle_core::{Result, Tensor};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{CsrMatrix, Graph};
+use serde::{Deserialize, Serialize};
 
 use super::linear::Input;
 use super::params::Pass;
@@ -11,16 +14,39 @@ use crate::tensor::{Dropout, Operator, relu_dropout};
 /// What nodes hear: the operator of the layers, and the strict two-hop one where a network asks for it (H2GCN).
 #[derive(Debug, Clone)]
 pub struct Propagation {
-    /// One step of message passing.
+    /// One step of message passing; of a learnable operator, as it starts.
     pub operator: Operator,
     /// Nodes at distance exactly two.
     pub two_hop: Option<Operator>,
+    /// Where the operator of a pass comes from, if it is learned.
+    pub learnable: Option<Arc<dyn LearnableOperator>>,
 }
 
 impl From<Operator> for Propagation {
     fn from(operator: Operator) -> Self {
-        Self { operator, two_hop: None }
+        Self { operator, two_hop: None, learnable: None }
     }
+}
+
+/// An operator made anew in every pass from scalars that the network owns and trains.
+pub trait LearnableOperator: std::fmt::Debug + Send + Sync {
+    /// The scalars it needs.
+    fn scalars(&self) -> Vec<OperatorScalar>;
+
+    /// The operator for their values, one tensor `[1]` each.
+    fn operator(&self, scalars: &[&Tensor]) -> Result<Operator>;
+}
+
+/// A scalar of a learnable operator: the parameter `operator.NAME` of the network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperatorScalar {
+    /// Unique within the operator.
+    pub name: String,
+    /// Where it starts.
+    pub start: f32,
+    /// Whether it is an exponent, which has a learning rate of its own.
+    pub exponent: bool,
 }
 
 /// One round of message passing: hears through any operator, keeps nothing between calls.

@@ -540,7 +540,8 @@ mod tests {
     fn threads_do_not_change_a_bit() {
         let graph = erdos_renyi(4000, 0.002, 3).unwrap();
         let skeleton = Arc::new(Skeleton::of(&graph));
-        let (factors, x) = (Var::from_tensor(&random(&[4000, 5], 1)).unwrap(), Var::from_tensor(&random(&[4000, 80], 2)).unwrap());
+        let (factors, x) =
+            (Var::from_tensor(&random(&[4000, 5], 1)).unwrap(), Var::from_tensor(&random(&[4000, 80], 2)).unwrap());
         let run = |threads| {
             rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
                 let op = Operator::factored(&skeleton, &factors).unwrap();
