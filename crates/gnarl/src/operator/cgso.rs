@@ -27,8 +27,27 @@ pub struct Cgso {
     config: CgsoConfig,
     start: Scalars,
     skeleton: Arc<Skeleton>,
-    /// `ln v` per node for each centrality; `None` where v = 0.
-    logs: Arc<Vec<Vec<Option<f64>>>>,
+    centralities: Arc<Vec<Levels>>,
+}
+
+/// A centrality of every node. Many nodes share a value, and a power is taken once per value.
+#[derive(Debug)]
+struct Levels {
+    /// `ln v` of each value there is; `None` for v = 0.
+    logs: Vec<Option<f64>>,
+    /// The position of each node's value.
+    of_node: Vec<u32>,
+}
+
+impl Levels {
+    fn new(values: &[f64]) -> Self {
+        let mut distinct = values.to_vec();
+        distinct.sort_unstable_by(f64::total_cmp);
+        distinct.dedup();
+        let position = |v: &f64| distinct.partition_point(|d| d < v) as u32;
+        let logs = distinct.iter().map(|&v| (v > 0.0).then(|| v.ln())).collect();
+        Self { logs, of_node: values.iter().map(position).collect() }
+    }
 }
 
 impl Cgso {
@@ -39,16 +58,16 @@ impl Cgso {
         let Initialisation::Of(init) = config.init else {
             return refuse("the initialisation 'auto' stands for seven; choose one of them before building it".into());
         };
-        let mut logs = Vec::new();
+        let mut centralities = Vec::new();
         for kind in config.centrality.iter() {
             let values = kind.values(graph)?;
             if let Some(u) = values.iter().position(|v| !(*v >= 0.0 && v.is_finite())) {
                 return refuse(format!("node {u} has {kind} {}, at least 0 is needed", values[u]));
             }
-            logs.push(values.iter().map(|&v| (v > 0.0).then(|| v.ln())).collect());
+            centralities.push(Levels::new(&values));
         }
         let skeleton = Arc::new(Skeleton::of(graph));
-        Ok(Self { config, start: Scalars::of(init), skeleton, logs: Arc::new(logs) })
+        Ok(Self { config, start: Scalars::of(init), skeleton, centralities: Arc::new(centralities) })
     }
 
     /// What it was made from.
@@ -59,10 +78,13 @@ impl Cgso {
     /// The operator for the scalars of each part, in the order of [`Scalars::NAMES`]: a tensor `[7 · parts]`, which may
     /// take gradients.
     pub fn with_scalars(&self, scalars: &Tensor) -> Result<Operator> {
-        if scalars.dims() != [7 * self.logs.len()] {
-            bail!("cgso: scalars of shape {:?} for {} centralities", scalars.dims(), self.logs.len());
+        if scalars.dims() != [7 * self.centralities.len()] {
+            bail!("cgso: scalars of shape {:?} for {} centralities", scalars.dims(), self.centralities.len());
         }
-        Operator::factored(&self.skeleton, &scalars.contiguous()?.apply_op1(NodeFactors { logs: self.logs.clone() })?)
+        Operator::factored(
+            &self.skeleton,
+            &scalars.contiguous()?.apply_op1(NodeFactors { centralities: self.centralities.clone() })?,
+        )
     }
 
     /// The operator as it starts.
@@ -91,7 +113,7 @@ impl LearnableOperator for Cgso {
 
 /// From seven scalars per part to the numbers of each node, `[nodes, 1 + 2 · parts]`.
 struct NodeFactors {
-    logs: Arc<Vec<Vec<Option<f64>>>>,
+    centralities: Arc<Vec<Levels>>,
 }
 
 /// `exp(e · log)` held within range, and its derivative with respect to e.
@@ -101,14 +123,30 @@ fn power(e: f64, log: f64) -> (f64, f64) {
     (value, if exponent.abs() < MAX_LOG { log * value } else { 0.0 })
 }
 
-impl NodeFactors {
-    fn num_nodes(&self) -> usize {
-        self.logs.first().map_or(0, Vec::len)
-    }
+/// d, r and c of a node with this centrality.
+fn factors(s: &Scalars, log: Option<f64>) -> [f64; 3] {
+    let powers = |e: f64| power(e, log.unwrap_or(0.0)).0;
+    let (listens, speaks) = (powers(s.e2), powers(s.e3));
+    let own = if log.is_some() { s.m1 * powers(s.e1) + s.m2 * s.a * listens * speaks } else { 0.0 };
+    [own + s.m3, s.m2 * listens, speaks]
+}
 
-    fn scalars(&self, storage: &CpuStorage, layout: &Layout) -> Result<Vec<Scalars>> {
-        let Some((from, to)) = layout.contiguous_offsets() else { bail!("cgso: scalars must be contiguous") };
-        Ok(to_scalars(&storage.as_slice::<f32>()?[from..to]))
+/// Adds to `to` what gradients to d, r and c at this centrality mean for the scalars.
+fn add_gradients(s: &Scalars, log: Option<f64>, [to_own, to_listens, to_speaks]: [f64; 3], to: &mut Scalars) {
+    let powers = |e: f64| power(e, log.unwrap_or(0.0));
+    let ((listens, by_e2), (speaks, by_e3)) = (powers(s.e2), powers(s.e3));
+    to.m3 += to_own;
+    to.m2 += to_listens * listens;
+    to.e2 += to_listens * s.m2 * by_e2;
+    to.e3 += to_speaks * by_e3;
+    if log.is_some() {
+        let (added, by_e1) = powers(s.e1);
+        to.m1 += to_own * added;
+        to.e1 += to_own * s.m1 * by_e1;
+        to.m2 += to_own * s.a * listens * speaks;
+        to.a += to_own * s.m2 * listens * speaks;
+        to.e2 += to_own * s.m2 * s.a * by_e2 * speaks;
+        to.e3 += to_own * s.m2 * s.a * listens * by_e3;
     }
 }
 
@@ -122,45 +160,41 @@ impl CustomOp1 for NodeFactors {
     }
 
     fn cpu_fwd(&self, scalars: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (nodes, stride) = (self.num_nodes(), 1 + 2 * self.logs.len());
+        let Some((from, to)) = layout.contiguous_offsets() else { bail!("cgso: scalars must be contiguous") };
+        let scalars = to_scalars(&scalars.as_slice::<f32>()?[from..to]);
+        let nodes = self.centralities.first().map_or(0, |levels| levels.of_node.len());
+        let stride = 1 + 2 * self.centralities.len();
         let mut out = vec![0f32; nodes * stride];
-        for (part, (s, logs)) in self.scalars(scalars, layout)?.into_iter().zip(self.logs.iter()).enumerate() {
-            for (out, log) in out.chunks_exact_mut(stride).zip(logs) {
-                let (present, log) = (log.is_some(), log.unwrap_or(0.0));
-                let (listens, speaks) = (power(s.e2, log).0, power(s.e3, log).0);
-                let own = if present { s.m1 * power(s.e1, log).0 + s.m2 * s.a * listens * speaks } else { 0.0 };
-                out[0] += (own + s.m3) as f32;
-                out[1 + 2 * part] = (s.m2 * listens) as f32;
-                out[2 + 2 * part] = speaks as f32;
+        for (part, (s, levels)) in scalars.iter().zip(self.centralities.iter()).enumerate() {
+            let of_level: Vec<[f32; 3]> =
+                levels.logs.iter().map(|log| factors(s, *log).map(|factor| factor as f32)).collect();
+            for (out, level) in out.chunks_exact_mut(stride).zip(&levels.of_node) {
+                let [own, listens, speaks] = of_level[*level as usize];
+                out[0] += own;
+                out[1 + 2 * part] = listens;
+                out[2 + 2 * part] = speaks;
             }
         }
         Ok((CpuStorage::F32(out), Shape::from((nodes, stride))))
     }
 
-    /// Sums over the nodes in their order, in f64.
+    /// Sums over the nodes of a value in their order, then over the values in theirs, in f64.
     fn bwd(&self, scalars: &Tensor, _result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        let stride = 1 + 2 * self.logs.len();
+        let stride = 1 + 2 * self.centralities.len();
         let grad = grad.flatten_all()?.to_vec1::<f32>()?;
-        let mut out = Vec::with_capacity(7 * self.logs.len());
-        for (part, (s, logs)) in to_scalars(&scalars.to_vec1::<f32>()?).into_iter().zip(self.logs.iter()).enumerate() {
+        let mut out = Vec::with_capacity(7 * self.centralities.len());
+        let scalars_of_parts = to_scalars(&scalars.to_vec1::<f32>()?);
+        for (part, (s, levels)) in scalars_of_parts.iter().zip(self.centralities.iter()).enumerate() {
+            let mut of_level = vec![[0f64; 3]; levels.logs.len()];
+            for (g, level) in grad.chunks_exact(stride).zip(&levels.of_node) {
+                let sum = &mut of_level[*level as usize];
+                sum[0] += f64::from(g[0]);
+                sum[1] += f64::from(g[1 + 2 * part]);
+                sum[2] += f64::from(g[2 + 2 * part]);
+            }
             let mut to = Scalars::from_array([0.0; 7]);
-            for (g, log) in grad.chunks_exact(stride).zip(logs) {
-                let [to_own, to_listens, to_speaks] = [0, 1 + 2 * part, 2 + 2 * part].map(|i| f64::from(g[i]));
-                let (present, log) = (log.is_some(), log.unwrap_or(0.0));
-                let ((listens, by_e2), (speaks, by_e3)) = (power(s.e2, log), power(s.e3, log));
-                to.m3 += to_own;
-                to.m2 += to_listens * listens;
-                to.e2 += to_listens * s.m2 * by_e2;
-                to.e3 += to_speaks * by_e3;
-                if present {
-                    let (added, by_e1) = power(s.e1, log);
-                    to.m1 += to_own * added;
-                    to.e1 += to_own * s.m1 * by_e1;
-                    to.m2 += to_own * s.a * listens * speaks;
-                    to.a += to_own * s.m2 * listens * speaks;
-                    to.e2 += to_own * s.m2 * s.a * by_e2 * speaks;
-                    to.e3 += to_own * s.m2 * s.a * listens * by_e3;
-                }
+            for (grads, log) in of_level.into_iter().zip(&levels.logs) {
+                add_gradients(s, *log, grads, &mut to);
             }
             out.extend(to.to_array().map(|v| v as f32));
         }

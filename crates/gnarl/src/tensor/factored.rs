@@ -13,12 +13,11 @@ use std::sync::{Arc, OnceLock};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use gnarl_graph::Graph;
-use rayon::prelude::*;
 
 use super::activation::{Dropout, relu_dropout_gradient};
 use super::kernels::{self, Rows, inner_product};
 use super::operator::column_sums;
-use super::pattern::{MIN_PARALLEL_WORK, Pattern};
+use super::pattern::Pattern;
 use super::simd::simd_dispatch;
 use super::{floats, matrix_shape};
 
@@ -68,14 +67,29 @@ impl Skeleton {
         self.weights.as_ref().map_or(1.0, |w| w[arc])
     }
 
-    /// `A diag(factor) x`, the factor given by its position among a node's numbers.
-    fn gather(&self, factors: Factors<'_>, position: usize, x: &[f32], width: usize) -> Vec<f32> {
-        let a = &self.adjacency;
-        let values: Vec<f32> =
-            (0..a.num_entries()).map(|k| self.weight(k) * factors.get(a.indices()[k] as usize, position)).collect();
-        let rows = Rows { offsets: a.offsets(), indices: a.indices(), values: &values, heads: 1 };
-        let mut out = vec![0f32; a.num_rows() * width];
-        a.for_row_blocks(&mut out, width, |range, out| kernels::gather_rows(rows, range, x, width, None, out));
+    /// `A diag(factor)`: a value for each entry, the factor given by its position among a node's numbers.
+    fn scaled(&self, factors: Factors<'_>, position: usize) -> Vec<f32> {
+        let nodes = (0..self.num_nodes()).map(|node| factors.get(node, position));
+        let factor: Vec<f32> = nodes.collect();
+        let columns = self.adjacency.indices().iter().map(|&c| factor[c as usize]);
+        match &self.weights {
+            None => columns.collect(),
+            Some(weights) => columns.zip(weights).map(|(c, w)| c * w).collect(),
+        }
+    }
+
+    /// The rows of A with these values.
+    fn rows<'a>(&'a self, values: &'a [f32]) -> Rows<'a> {
+        Rows { offsets: self.adjacency.offsets(), indices: self.adjacency.indices(), values, heads: 1 }
+    }
+
+    /// The product with A of these values.
+    fn gather(&self, values: &[f32], x: &[f32], width: usize) -> Vec<f32> {
+        let mut out = vec![0f32; self.num_nodes() * width];
+        let rows = self.rows(values);
+        self.adjacency.for_row_blocks(&mut out, width, |range, out| {
+            kernels::gather_rows(rows, range, x, width, None, out);
+        });
         out
     }
 
@@ -131,6 +145,14 @@ pub(super) struct Factored {
     skeleton: Arc<Skeleton>,
     factors: Tensor,
     entries: Arc<OnceLock<Tensor>>,
+    scaled: Arc<Scaled>,
+}
+
+/// `A diag(c_p)` and `A diag(r_p)` of each part: made on first use and shared by the layers of a pass.
+#[derive(Debug, Default)]
+struct Scaled {
+    columns: OnceLock<Vec<Vec<f32>>>,
+    rows: OnceLock<Vec<Vec<f32>>>,
 }
 
 impl Factored {
@@ -140,7 +162,7 @@ impl Factored {
         if nodes != skeleton.num_nodes() || stride < 3 || stride % 2 == 0 {
             bail!("factored operator: factors {nodes} × {stride} for {} nodes", skeleton.num_nodes());
         }
-        Ok(Self { skeleton, factors: factors.contiguous()?, entries: Arc::default() })
+        Ok(Self { skeleton, factors: factors.contiguous()?, entries: Arc::default(), scaled: Arc::default() })
     }
 
     pub(super) fn skeleton(&self) -> &Skeleton {
@@ -160,6 +182,7 @@ impl Factored {
     pub(super) fn apply(&self, x: &Tensor, bias: Option<&Tensor>, activation: Option<Dropout>) -> Result<Tensor> {
         let op = Apply {
             skeleton: self.skeleton.clone(),
+            scaled: self.scaled.clone(),
             activation: activation.map(Dropout::check).transpose()?,
             heard: self.factors.track_op().then(OnceLock::new),
         };
@@ -174,6 +197,7 @@ impl Factored {
 /// `Φ x (+ bias)`; what each part heard is kept for the gradients of the factors.
 struct Apply {
     skeleton: Arc<Skeleton>,
+    scaled: Arc<Scaled>,
     activation: Option<Dropout>,
     /// `s_p` of each part; `None` where the factors take no gradient.
     heard: Option<OnceLock<Vec<Vec<f32>>>>,
@@ -201,16 +225,23 @@ impl Apply {
         {
             bail!("{}: a bias of {} for {width} columns", Self::NAME, bias.len());
         }
-        let heard: Vec<Vec<f32>> =
-            (0..factors.parts()).map(|part| self.skeleton.gather(factors, column_factor(part), x, width)).collect();
-        let mut out = vec![0f32; nodes * width];
-        in_row_chunks(&mut out, width, |rows, out| {
-            let first = (rows.start * width) as u64;
-            combine(factors, rows, x, &heard, width, bias, out);
+        let skeleton = &*self.skeleton;
+        let scale = |position: fn(usize) -> usize| {
+            (0..factors.parts()).map(|part| skeleton.scaled(factors, position(part))).collect()
+        };
+        let scaled = self.scaled.columns.get_or_init(|| scale(column_factor));
+        let others: Vec<Vec<f32>> = scaled[1..].iter().map(|values| skeleton.gather(values, x, width)).collect();
+        let (mut first, mut out) = (vec![0f32; nodes * width], vec![0f32; nodes * width]);
+        let rows = skeleton.rows(&scaled[0]);
+        skeleton.adjacency.for_row_block_pairs((&mut first, width), (&mut out, width), |range, heard, out| {
+            let start = (range.start * width) as u64;
+            kernels::gather_rows(rows, range.clone(), x, width, None, heard);
+            combine(factors, range, x, heard, &others, width, bias, out);
             if let Some(d) = self.activation {
-                kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
+                kernels::relu_dropout_in_place(out, start, d.key, d.threshold(), d.scale());
             }
         });
+        let heard = std::iter::once(first).chain(others).collect();
         if let Some(keep) = &self.heard {
             keep.get_or_init(|| heard);
         }
@@ -225,26 +256,21 @@ impl Apply {
             (factors.storage_and_layout(), x.storage_and_layout(), grad.storage_and_layout());
         let f = Factors::new(slice(&storage_f.0, storage_f.1)?, nodes);
         let (x_values, g_values) = (slice(&storage_x.0, storage_x.1)?, slice(&storage_g.0, storage_g.1)?);
-        let mut back: Vec<Vec<f32>> =
-            (0..f.parts()).map(|part| self.skeleton.gather(f, row_factor(part), g_values, width)).collect();
-        let mut to_x = back.remove(0);
+        let skeleton = &*self.skeleton;
+        let scale =
+            |position: fn(usize) -> usize| (0..f.parts()).map(|part| skeleton.scaled(f, position(part))).collect();
+        let scaled = self.scaled.rows.get_or_init(|| scale(row_factor));
+        let others: Vec<Vec<f32>> = scaled[1..].iter().map(|values| skeleton.gather(values, g_values, width)).collect();
         let heard = self.heard.as_ref().and_then(OnceLock::get);
-        let mut to_factors = vec![0f32; if heard.is_some() { nodes * f.stride } else { 0 }];
-        if let Some(heard) = heard {
-            let node_gradients = |rows: Range<usize>, to_x: &[f32], out: &mut [f32]| {
-                factor_gradients(f.stride, rows, x_values, g_values, heard, to_x, &back, width, out);
-            };
-            if nodes * width < MIN_PARALLEL_WORK {
-                node_gradients(0..nodes, &to_x, &mut to_factors);
-            } else {
-                to_factors.par_chunks_mut(CHUNK * f.stride).zip(to_x.par_chunks(CHUNK * width)).enumerate().for_each(
-                    |(i, (out, to_x))| node_gradients(i * CHUNK..i * CHUNK + out.len() / f.stride, to_x, out),
-                );
+        let (mut to_x, mut to_factors) = (vec![0f32; nodes * width], vec![0f32; nodes * f.stride]);
+        let rows = skeleton.rows(&scaled[0]);
+        skeleton.adjacency.for_row_block_pairs((&mut to_x, width), (&mut to_factors, f.stride), |range, to_x, out| {
+            kernels::gather_rows(rows, range.clone(), g_values, width, None, to_x);
+            if let Some(heard) = heard {
+                factor_gradients(f.stride, range.clone(), x_values, g_values, heard, to_x, &others, width, out);
             }
-        }
-        if x.track_op() {
-            in_row_chunks(&mut to_x, width, |rows, out| input_gradients(f, rows, g_values, &back, width, out));
-        }
+            input_gradients(f, range, g_values, &others, width, to_x);
+        });
         let to_factors = heard.map(|_| Tensor::from_vec(to_factors, shape, &Device::Cpu)).transpose()?;
         let to_x = x.track_op().then(|| Tensor::from_vec(to_x, (nodes, width), &Device::Cpu)).transpose()?;
         Ok((to_factors, to_x))
@@ -266,33 +292,20 @@ fn slice<'a>(storage: &'a Storage, layout: &Layout) -> Result<&'a [f32]> {
     }
 }
 
-/// Rows per parallel task.
-const CHUNK: usize = 256;
-
-/// Runs `work` on the rows of `out`, chunk by chunk in parallel where there are enough.
-fn in_row_chunks(out: &mut [f32], width: usize, work: impl Fn(Range<usize>, &mut [f32]) + Sync) {
-    if width == 0 {
-        return;
-    }
-    if out.len() < MIN_PARALLEL_WORK {
-        return work(0..out.len() / width, out);
-    }
-    out.par_chunks_mut(CHUNK * width).enumerate().for_each(|(i, out)| {
-        work(i * CHUNK..i * CHUNK + out.len() / width, out);
-    });
-}
-
 simd_dispatch! {
-    /// `out_i = bias + d_i x_i + Σ_p r_pi s_pi`.
-    fn combine(factors: Factors<'_>, rows: Range<usize>, x: &[f32], heard: &[Vec<f32>], width: usize, bias: Option<&[f32]>, out: &mut [f32]) {
-        for (row, out) in rows.zip(out.chunks_exact_mut(width)) {
+    /// `out_i = bias + d_i x_i + Σ_p r_pi s_pi`. `heard` is `s_0` of these rows, `others` the `s_p` of the other parts.
+    fn combine(factors: Factors<'_>, rows: Range<usize>, x: &[f32], heard: &[f32], others: &[Vec<f32>], width: usize, bias: Option<&[f32]>, out: &mut [f32]) {
+        if width == 0 {
+            return;
+        }
+        for ((row, out), heard) in rows.zip(out.chunks_exact_mut(width)).zip(heard.chunks_exact(width)) {
             let at = row * width..(row + 1) * width;
             let (own, first) = (factors.get(row, 0), factors.get(row, row_factor(0)));
-            for ((o, x), s) in out.iter_mut().zip(&x[at.clone()]).zip(&heard[0][at.clone()]) {
+            for ((o, x), s) in out.iter_mut().zip(&x[at.clone()]).zip(heard) {
                 *o = own.mul_add(*x, first * s);
             }
-            for (part, heard) in heard.iter().enumerate().skip(1) {
-                let r = factors.get(row, row_factor(part));
+            for (part, heard) in others.iter().enumerate() {
+                let r = factors.get(row, row_factor(part + 1));
                 for (o, s) in out.iter_mut().zip(&heard[at.clone()]) {
                     *o = r.mul_add(*s, *o);
                 }
@@ -307,14 +320,14 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// The gradients of the numbers of each node. `to_x` holds `t_0` of these rows, `back` the `t_p` of the other parts.
-    fn factor_gradients(stride: usize, rows: Range<usize>, x: &[f32], grad: &[f32], heard: &[Vec<f32>], to_x: &[f32], back: &[Vec<f32>], width: usize, out: &mut [f32]) {
+    /// The gradients of the numbers of each node. `to_x` holds `t_0` of these rows, `others` the `t_p` of the other parts.
+    fn factor_gradients(stride: usize, rows: Range<usize>, x: &[f32], grad: &[f32], heard: &[Vec<f32>], to_x: &[f32], others: &[Vec<f32>], width: usize, out: &mut [f32]) {
         for (i, (row, out)) in rows.zip(out.chunks_exact_mut(stride)).enumerate() {
             let at = row * width..(row + 1) * width;
             let (x, g) = (&x[at.clone()], &grad[at.clone()]);
             out[0] = inner_product(g, x);
             for (part, heard) in heard.iter().enumerate() {
-                let t = if part == 0 { &to_x[i * width..(i + 1) * width] } else { &back[part - 1][at.clone()] };
+                let t = if part == 0 { &to_x[i * width..(i + 1) * width] } else { &others[part - 1][at.clone()] };
                 out[row_factor(part)] = inner_product(g, &heard[at.clone()]);
                 out[column_factor(part)] = inner_product(x, t);
             }
@@ -324,14 +337,17 @@ simd_dispatch! {
 
 simd_dispatch! {
     /// `out_i = d_i g_i + Σ_p c_pi t_pi`, where `out` holds `t_0` to begin with.
-    fn input_gradients(factors: Factors<'_>, rows: Range<usize>, grad: &[f32], back: &[Vec<f32>], width: usize, out: &mut [f32]) {
+    fn input_gradients(factors: Factors<'_>, rows: Range<usize>, grad: &[f32], others: &[Vec<f32>], width: usize, out: &mut [f32]) {
+        if width == 0 {
+            return;
+        }
         for (row, out) in rows.zip(out.chunks_exact_mut(width)) {
             let at = row * width..(row + 1) * width;
             let (own, first) = (factors.get(row, 0), factors.get(row, column_factor(0)));
             for (o, g) in out.iter_mut().zip(&grad[at.clone()]) {
                 *o = own.mul_add(*g, first * *o);
             }
-            for (part, t) in back.iter().enumerate() {
+            for (part, t) in others.iter().enumerate() {
                 let c = factors.get(row, column_factor(part + 1));
                 for (o, t) in out.iter_mut().zip(&t[at.clone()]) {
                     *o = c.mul_add(*t, *o);

@@ -124,6 +124,33 @@ impl Pattern {
         self.for_blocks(out, width, |row| self.offsets[row] * width, work);
     }
 
+    /// [`for_row_blocks`](Self::for_row_blocks) with two outputs of different widths.
+    pub fn for_row_block_pairs<T: Send, U: Send>(
+        &self,
+        first: (&mut [T], usize),
+        second: (&mut [U], usize),
+        work: impl Fn(Range<usize>, &mut [T], &mut [U]) + Sync,
+    ) {
+        let ((mut a, a_width), (mut b, b_width)) = (first, second);
+        assert!(a.len() == self.num_rows() * a_width && b.len() == self.num_rows() * b_width, "output lengths");
+        if self.runs_alone(a_width) {
+            return work(0..self.num_rows(), a, b);
+        }
+        let mut parts = Vec::with_capacity(self.blocks.len());
+        for bounds in self.blocks.windows(2) {
+            let rows = bounds[1] - bounds[0];
+            let ((a_part, a_rest), (b_part, b_rest)) = (a.split_at_mut(rows * a_width), b.split_at_mut(rows * b_width));
+            parts.push((bounds[0]..bounds[1], a_part, b_part));
+            (a, b) = (a_rest, b_rest);
+        }
+        parts.into_par_iter().for_each(|(rows, a, b)| work(rows, a, b));
+    }
+
+    /// Whether work of this width on every entry is not worth waking other threads.
+    fn runs_alone(&self, width: usize) -> bool {
+        self.blocks.len() <= 2 || (self.num_entries() + self.num_rows()) * width < MIN_PARALLEL_WORK
+    }
+
     fn for_blocks<T: Send>(
         &self,
         out: &mut [T],
@@ -131,7 +158,7 @@ impl Pattern {
         position: impl Fn(usize) -> usize,
         work: impl Fn(Range<usize>, &mut [T]) + Sync,
     ) {
-        if self.blocks.len() <= 2 || (self.num_entries() + self.num_rows()) * width < MIN_PARALLEL_WORK {
+        if self.runs_alone(width) {
             return work(0..self.num_rows(), out);
         }
         let mut parts = Vec::with_capacity(self.blocks.len());
