@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use candle_core::{Device, Tensor};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, Labels, Split};
 use rayon::prelude::*;
@@ -284,6 +285,16 @@ pub struct Settled {
     pub runs: Vec<Run>,
     /// Every initialisation tried; none where the user named one.
     pub tried: Vec<Tried>,
+}
+
+impl Settled {
+    /// The operator a run ended with: learned, or the one it had all along.
+    pub fn learned_operator(&self, run: usize) -> Result<Operator> {
+        let Some(learnable) = &self.prepared.hear.learnable else { return Ok(self.prepared.hear.operator.clone()) };
+        let scalar = |(_, value): &(String, f64)| Tensor::new(&[*value as f32], &Device::Cpu);
+        let scalars = self.runs[run].operator.iter().map(scalar).collect::<candle_core::Result<Vec<_>>>()?;
+        Ok(learnable.operator(&scalars.iter().collect::<Vec<_>>())?)
+    }
 }
 
 /// [`runs`], after settling the initialisation of a learnable operator where that is left open: all runs are done from
