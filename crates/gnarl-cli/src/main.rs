@@ -57,6 +57,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         },
         Some(Command::Centrality(args)) => output::print(global, commands::centrality::run(global, args)?),
         Some(Command::Spectrum(args)) => output::print(global, commands::spectrum::run(global, args)?),
+        Some(Command::Energy(args)) => output::print(global, commands::energy::run(global, args)?),
         Some(Command::Train(args)) => output::print(global, commands::train::run(global, args)?),
         Some(Command::Predict(args)) => output::print(global, commands::predict::run(global, args)?),
         Some(Command::Bench(BenchCommand::Epoch(args))) => output::print(global, commands::bench::epoch(global, args)?),

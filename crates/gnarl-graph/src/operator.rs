@@ -105,11 +105,12 @@ impl fmt::Display for ClassicalOperator {
 impl FromStr for ClassicalOperator {
     type Err = Error;
 
-    /// Reads `A`, `L`, `Q`, `L_rw`, `L_sym`, `A_hat` or `H`, whatever the case.
+    /// Reads `A`, `L`, `Q`, `L_rw`, `L_sym`, `A_hat` or `H`, whatever the case; `l-rw` is `L_rw`.
     fn from_str(name: &str) -> Result<Self> {
+        let spelled = name.replace('-', "_");
         Self::ALL
             .into_iter()
-            .find(|op| op.to_string().eq_ignore_ascii_case(name))
+            .find(|op| op.to_string().eq_ignore_ascii_case(&spelled))
             .ok_or_else(|| Error::unknown("operator", name, ["A", "L", "Q", "L_rw", "L_sym", "A_hat", "H"]))
     }
 }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`tensor`] | sparse kernels as candle operations, and the optimiser |
 //! | [`nn`] | layers, readouts, networks |
+//! | [`operator`] | the operator axis: learnable centrality operators |
 //! | [`train`] | the training loop: best-validation weights, early stopping, curves |
 //! | [`task`] | node classification: data in, result out |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
@@ -11,6 +12,7 @@
 pub mod error;
 pub mod experiment;
 pub mod nn;
+pub mod operator;
 pub mod task;
 pub mod tensor;
 pub mod train;

@@ -3,11 +3,13 @@
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, Subcommand};
+use gnarl::operator::Initialisation;
 use gnarl::task::node::{Prepared, run as run_node};
 use gnarl::train::{Keep, Watch};
+use gnarl_graph::operator::ClassicalOperator;
 use serde::Serialize;
 
-use super::train::{ModelArgs, load_with_splits};
+use super::train::{ModelArgs, OperatorName, load_with_splits};
 use crate::args::Global;
 use crate::output::{Report, real};
 
@@ -41,7 +43,12 @@ pub struct EpochReport {
 /// Trains once and reports the median step.
 pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<EpochReport> {
     let (data, graph, splits) = load_with_splits(global, &args.model.data, 1)?;
-    let mut config = args.model.config(&data, 1, global.seed);
+    let mut model = args.model.clone();
+    if model.operator == Some(OperatorName::Cgso) {
+        // Epochs cost the same from wherever they start.
+        model.init.get_or_insert(Initialisation::Of(ClassicalOperator::NormalisedAdjacency));
+    }
+    let mut config = model.config(&data, 1, global.seed)?;
     config.training.keep = Keep::Last;
     let prepared = Prepared::new(&graph, config.network.backbone, config.preparation)?;
     let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };

@@ -1,12 +1,14 @@
 //! `gnarl train`: train a model on a dataset, over several runs, and say how well it does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
 use gnarl::nn::{Backbone, NetworkConfig};
-use gnarl::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared, Run};
+use gnarl::operator::{Centralities, CgsoConfig, Initialisation};
+use gnarl::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared, Run, Settled, Tried};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Checkpoint, StepSchedule, TrainConfig, Watch, median};
 use gnarl_graph::metrics::mean_std;
@@ -31,9 +33,15 @@ pub struct ModelArgs {
     /// Settings to start from: default (the best known) or thesis
     #[arg(long, default_value = "default")]
     pub recipe: Recipe,
-    /// Operator: A, L, Q, L_rw, L_sym, A_hat or H [default: the one of the model's paper]
+    /// Operator: A, L, Q, L_rw, L_sym, A_hat, H, or cgso to learn one [default: the one of the model's paper]
     #[arg(long, value_name = "NAME")]
-    pub operator: Option<ClassicalOperator>,
+    pub operator: Option<OperatorName>,
+    /// Of cgso: degree, core, pagerank, walks or walks:LENGTH, or two of them summed, as in degree+core
+    #[arg(long, value_name = "KIND[+KIND]")]
+    pub centrality: Option<Centralities>,
+    /// Of cgso: the operator it starts as, or auto for the best on validation nodes [default: auto]
+    #[arg(long, value_name = "NAME")]
+    pub init: Option<Initialisation>,
     /// as-loaded or row-normalised [default: by recipe]
     #[arg(long, value_name = "SCALING")]
     pub features: Option<FeatureScaling>,
@@ -64,6 +72,9 @@ pub struct ModelArgs {
     /// Learning rate [default: 0.01]
     #[arg(long)]
     pub lr: Option<f64>,
+    /// Learning rate of cgso's exponents [default: 0.005]
+    #[arg(long)]
+    pub exponent_lr: Option<f64>,
     /// L2 decay [default: 5e-4]
     #[arg(long)]
     pub weight_decay: Option<f64>,
@@ -73,6 +84,26 @@ pub struct ModelArgs {
     /// Stop after this many epochs without a lower validation loss
     #[arg(long)]
     pub patience: Option<usize>,
+}
+
+/// What `--operator` may say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OperatorName {
+    Classical(ClassicalOperator),
+    Cgso,
+}
+
+impl FromStr for OperatorName {
+    type Err = gnarl_graph::Error;
+
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        if name.eq_ignore_ascii_case("cgso") {
+            return Ok(OperatorName::Cgso);
+        }
+        let known: Vec<String> = ClassicalOperator::ALL.iter().map(ToString::to_string).collect();
+        let known = known.iter().map(String::as_str).chain(["cgso"]);
+        name.parse().map(OperatorName::Classical).map_err(|_| gnarl_graph::Error::unknown("operator", name, known))
+    }
 }
 
 fn parse_schedule(text: &str) -> Result<StepSchedule, String> {
@@ -94,8 +125,33 @@ pub struct Config {
 }
 
 impl ModelArgs {
+    /// The operator asked for; `--centrality` and `--init` are cgso's alone.
+    fn operator(&self) -> gnarl_graph::Result<OperatorChoice> {
+        let refuse = |op: &'static str, what: &str| Err(gnarl_graph::Error::argument(op, what));
+        if self.operator == Some(OperatorName::Cgso) {
+            let Some(centrality) = self.centrality else {
+                return refuse(
+                    "--operator cgso",
+                    "needs --centrality degree, core, pagerank or walks, or two of them as in degree+core",
+                );
+            };
+            let init = self.init.unwrap_or(Initialisation::Auto);
+            return Ok(OperatorChoice::Cgso(CgsoConfig { centrality, init }));
+        }
+        if self.centrality.is_some() {
+            return refuse("--centrality", "belongs to --operator cgso, which was not asked for");
+        }
+        if self.init.is_some() {
+            return refuse("--init", "belongs to --operator cgso, which was not asked for");
+        }
+        Ok(match self.operator {
+            Some(OperatorName::Classical(op)) => OperatorChoice::Classical(op),
+            _ => OperatorChoice::Usual,
+        })
+    }
+
     /// The recipe's settings with what the user said put over them.
-    pub fn config(&self, dataset: &str, runs: usize, seed: u64) -> Config {
+    pub fn config(&self, dataset: &str, runs: usize, seed: u64) -> gnarl_graph::Result<Config> {
         let (mut network, mut training, scaling) = self.recipe.settings(dataset, self.model);
         fn set<T: Copy>(slot: &mut T, asked: Option<T>) {
             if let Some(asked) = asked {
@@ -111,12 +167,12 @@ impl ModelArgs {
         network.batch_norm |= self.batch_norm;
         set(&mut training.epochs, self.epochs);
         set(&mut training.learning_rate, self.lr);
+        set(&mut training.exponent_learning_rate, self.exponent_lr);
         set(&mut training.weight_decay, self.weight_decay);
         training.schedule = self.lr_step.or(training.schedule);
         training.patience = self.patience.or(training.patience);
-        let operator = self.operator.map_or(OperatorChoice::Usual, OperatorChoice::Classical);
-        let preparation = Preparation { operator, features: self.features.unwrap_or(scaling) };
-        Config { data: dataset.to_string(), recipe: self.recipe, preparation, network, training, runs, seed }
+        let preparation = Preparation { operator: self.operator()?, features: self.features.unwrap_or(scaling) };
+        Ok(Config { data: dataset.to_string(), recipe: self.recipe, preparation, network, training, runs, seed })
     }
 }
 
@@ -170,8 +226,18 @@ pub struct TrainReport {
     interrupted: bool,
     config: Config,
     runs: Vec<serde_json::Value>,
+    /// What a learnable operator's scalars came to, over the runs.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
+    operator_parameters: Vec<(String, Accuracy)>,
+    /// The initialisations tried, where it was for us to choose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    initialisations: Vec<Tried>,
     #[serde(skip_serializing_if = "Option::is_none")]
     saved: Option<String>,
+}
+
+fn as_object<S: serde::Serializer>(pairs: &[(String, Accuracy)], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
 /// The graph and the splits its dataset is judged by.
@@ -185,42 +251,39 @@ pub fn load_with_splits(global: &Global, name: &str, count: usize) -> anyhow::Re
 pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<TrainReport> {
     let start = Instant::now();
     let (data, graph, splits) = load_with_splits(global, &args.model.data, args.runs)?;
-    let config = args.model.config(&data, args.runs, global.seed);
+    let mut config = args.model.config(&data, args.runs, global.seed)?;
     config.network.check()?;
     config.training.check()?;
-    let prepared = Prepared::new(&graph, config.network.backbone, config.preparation)?;
-    let parameters = prepared.network(&config.network, 0)?.params().num_trained();
 
     let stop: &AtomicBool = interrupt::flag();
-    let bar =
-        progress::steps(&format!("{} on {data}", config.network.backbone), (args.runs * config.training.epochs) as u64);
+    let candidates = config.preparation.operator.candidates();
+    let steps = (candidates * args.runs * config.training.epochs) as u64;
+    let bar = progress::steps(&format!("{} on {data}", config.network.backbone), steps);
     let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop };
-    let (runs, saved) = match &args.save {
-        None => {
-            (node::runs(&prepared, &config.network, &config.training, &splits, args.runs, global.seed, &watch)?, None)
-        }
+    let (network, training, seed) = (&config.network, &config.training, global.seed);
+    let one_to_save = args.save.as_ref().filter(|_| candidates == 1);
+    let Settled { preparation, prepared, runs, tried } = match one_to_save {
+        None => node::settled_runs(&graph, config.preparation, network, training, &splits, args.runs, seed, &watch)?,
+        // The first run by itself, to keep its network; the others as they come.
         Some(file) => {
-            let (first, network) =
-                node::run(&prepared, &config.network, &config.training, &splits[0], global.seed, &watch)?;
-            let preparation = serde_json::to_value(config.preparation)?;
-            Checkpoint::new(&network, &data, prepared.mean_log_degree, preparation).save(&network, file)?;
-            let mut runs = vec![first];
+            let (preparation, prepared) =
+                (config.preparation, Prepared::new(&graph, network.backbone, config.preparation)?);
+            let mut runs = vec![run_and_save(&prepared, &config, &data, &splits[0], &watch, file)?];
             if args.runs > 1 {
                 let rest: Vec<Split> = (1..args.runs).map(|i| splits[i % splits.len()].clone()).collect();
-                let seed = global.seed.wrapping_add(1);
-                runs.extend(node::runs(
-                    &prepared,
-                    &config.network,
-                    &config.training,
-                    &rest,
-                    args.runs - 1,
-                    seed,
-                    &watch,
-                )?);
+                let seed = seed.wrapping_add(1);
+                runs.extend(node::runs(&prepared, network, training, &rest, args.runs - 1, seed, &watch)?);
             }
-            (runs, Some(file.display().to_string()))
+            Settled { preparation, prepared, runs, tried: Vec::new() }
         }
     };
+    config.preparation = preparation;
+    // An initialisation had to be chosen first: its first run once more, which is the same run.
+    if let Some(file) = args.save.as_ref().filter(|_| candidates > 1) {
+        run_and_save(&prepared, &config, &data, &splits[0], &watch, file)?;
+    }
+    let parameters = prepared.network(&config.network, 0)?.params().num_trained();
+    let saved = args.save.as_ref().map(|file| file.display().to_string());
     bar.finish_and_clear();
 
     let over = |f: fn(&Run) -> f64| Accuracy::of(runs.iter().map(f).collect());
@@ -234,14 +297,40 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<TrainReport> {
         parameters,
         interrupted: runs.iter().any(|r| r.trained.interrupted),
         config,
+        operator_parameters: operator_parameters(&runs)?,
+        initialisations: tried,
         runs: runs.iter().map(|r| describe(r, args.curves)).collect::<Result<_, _>>()?,
         saved,
     })
 }
 
+fn run_and_save(
+    prepared: &Prepared,
+    config: &Config,
+    data: &str,
+    split: &Split,
+    watch: &Watch<'_>,
+    file: &Path,
+) -> anyhow::Result<Run> {
+    let (run, network) = node::run(prepared, &config.network, &config.training, split, config.seed, watch)?;
+    let preparation = serde_json::to_value(config.preparation)?;
+    Checkpoint::new(&network, data, prepared.mean_log_degree, preparation).save(&network, file)?;
+    Ok(run)
+}
+
+/// Each scalar of a learnable operator over the runs.
+fn operator_parameters(runs: &[Run]) -> gnarl_graph::Result<Vec<(String, Accuracy)>> {
+    let Some(first) = runs.first() else { return Ok(Vec::new()) };
+    let over_runs = |i: usize| Accuracy::of(runs.iter().map(|run| run.operator[i].1).collect());
+    first.operator.iter().enumerate().map(|(i, (name, _))| Ok((name.clone(), over_runs(i)?))).collect()
+}
+
 /// One run for the JSON, with its curve where asked.
 fn describe(run: &Run, with_curve: bool) -> serde_json::Result<serde_json::Value> {
     let mut value = serde_json::to_value(run)?;
+    if let Some(scalars) = value.get_mut("operator") {
+        *scalars = run.operator.iter().map(|(name, x)| (name.clone(), serde_json::Value::from(*x))).collect();
+    }
     if !with_curve && let Some(trained) = value.get_mut("trained").and_then(|t| t.as_object_mut()) {
         let epochs = trained.remove("curve").and_then(|c| c.as_array().map(Vec::len));
         trained.insert("epochs".into(), epochs.into());
@@ -252,15 +341,11 @@ fn describe(run: &Run, with_curve: bool) -> serde_json::Result<serde_json::Value
 impl Report for TrainReport {
     fn text(&self) -> String {
         let c = &self.config;
-        let operator = match c.preparation.operator {
-            OperatorChoice::Usual => "the paper's".to_string(),
-            OperatorChoice::Classical(op) => op.to_string(),
-        };
         let mut rows = vec![
             ("test accuracy", self.test_accuracy.text()),
             ("validation accuracy", self.val_accuracy.text()),
             ("runs", self.test_accuracy.runs.len().to_string()),
-            ("operator", operator),
+            ("operator", c.preparation.operator.to_string()),
             ("hidden, layers, dropout", format!("{}, {}, {}", c.network.hidden, c.network.layers, c.network.dropout)),
             ("epoch", format!("{} ms", real(self.epoch_ms))),
             ("all", format!("{} s", real(self.seconds))),
@@ -271,6 +356,21 @@ impl Report for TrainReport {
         if self.interrupted {
             rows.push(("interrupted", "yes: these are the epochs done so far".into()));
         }
-        format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(rows)))
+        let mut text = format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(rows)));
+        if !self.operator_parameters.is_empty() {
+            let mut table = output::table(&["learned", ">mean", ">std"]);
+            for (name, Accuracy { mean, std, .. }) in &self.operator_parameters {
+                table.add_row([name.clone(), format!("{mean:.3}"), format!("{std:.3}")]);
+            }
+            text += &format!("\n{}", output::render(&table));
+        }
+        if !self.initialisations.is_empty() {
+            let mut table = output::table(&["initialisation tried", ">validation accuracy"]);
+            for Tried { init, val_accuracy, .. } in &self.initialisations {
+                table.add_row([init.clone(), val_accuracy.map_or_else(|| "diverged".into(), |v| format!("{v:.2}"))]);
+            }
+            text += &format!("\n{}", output::render(&table));
+        }
+        text
     }
 }

@@ -5,7 +5,7 @@
 //! collision of hashes can lend a cell a figure that is not its own.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use gnarl_graph::dataset::{self, Loaded};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::table::{Property, Spec};
 use crate::error::{Error, Result};
 use crate::nn::NetworkConfig;
-use crate::task::node::{self, Preparation, Prepared};
+use crate::task::node::{self, OperatorChoice, Preparation, Run};
 use crate::task::recipe::Recipe;
 use crate::train::{TrainConfig, Watch};
 
@@ -67,6 +67,29 @@ pub struct Measured {
     pub curve: Vec<f64>,
     /// Seconds it took.
     pub seconds: f64,
+    /// What a learnable operator came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operator: Option<LearnedOperator>,
+}
+
+/// A learnable operator, after the runs of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LearnedOperator {
+    /// Where the scalars started, chosen on validation accuracy where the table leaves it open.
+    pub init: String,
+    /// Each scalar with its value in every run.
+    pub scalars: Vec<(String, Vec<f64>)>,
+}
+
+impl LearnedOperator {
+    fn of(preparation: &Preparation, runs: &[Run]) -> Option<Self> {
+        let OperatorChoice::Cgso(config) = preparation.operator else { return None };
+        let first = &runs.first()?.operator;
+        let of_runs = |i: usize| runs.iter().map(|run| run.operator[i].1).collect();
+        let scalars = first.iter().enumerate().map(|(i, (name, _))| (name.clone(), of_runs(i))).collect();
+        Some(Self { init: config.init.to_string(), scalars })
+    }
 }
 
 /// The content of a cell's file.
@@ -128,16 +151,19 @@ impl CellConfig {
     /// Runs it on its dataset. `None` where `stop` was set before all runs were done.
     pub fn run(&self, loaded: &Loaded, stop: &AtomicBool) -> Result<Option<Measured>> {
         let start = Instant::now();
+        let mut operator = None;
         let (values, splits, curve) = match &self.work {
             Work::Property(property) => (vec![property.of(loaded.graph()?)?], Vec::new(), Vec::new()),
             Work::NodeClassification { preparation, network, training, runs, seed, .. } => {
                 let (graph, splits) = dataset::protocol_splits(loaded, *seed, *runs)?;
-                let prepared = Prepared::new(&graph, network.backbone, *preparation)?;
                 let watch = Watch { on_epoch: &|_, _| (), stop };
-                let done = node::runs(&prepared, network, training, &splits, *runs, *seed, &watch)?;
-                if done.iter().any(|run| run.trained.interrupted) {
+                let settled =
+                    node::settled_runs(&graph, *preparation, network, training, &splits, *runs, *seed, &watch)?;
+                let done = settled.runs;
+                if stop.load(Ordering::Relaxed) || done.iter().any(|run| run.trained.interrupted) {
                     return Ok(None);
                 }
+                operator = LearnedOperator::of(&settled.preparation, &done);
                 let curve = done[0].trained.curve.iter().map(|epoch| epoch.val_accuracy).collect();
                 (
                     done.iter().map(|run| run.test_accuracy).collect(),
@@ -146,7 +172,7 @@ impl CellConfig {
                 )
             }
         };
-        Ok(Some(Measured { values, splits, curve, seconds: start.elapsed().as_secs_f64() }))
+        Ok(Some(Measured { values, splits, curve, seconds: start.elapsed().as_secs_f64(), operator }))
     }
 }
 
@@ -173,8 +199,13 @@ mod tests {
     fn a_stored_cell_serves_its_own_configuration_alone() {
         let dir = tempfile::tempdir().unwrap();
         let config = CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 0);
-        let measured =
-            Measured { values: vec![81.3, 80.9], splits: vec!["public".into()], curve: vec![50.5], seconds: 1.5 };
+        let measured = Measured {
+            values: vec![81.3, 80.9],
+            splits: vec!["public".into()],
+            curve: vec![50.5],
+            seconds: 1.5,
+            operator: None,
+        };
         assert_eq!(config.stored(dir.path()).unwrap(), None);
         assert_eq!(config.store(measured.clone(), dir.path()).unwrap(), measured);
         assert_eq!(config.stored(dir.path()).unwrap(), Some(measured));
@@ -195,7 +226,7 @@ mod tests {
         std::fs::write(&file, &text[..text.len() / 2]).unwrap();
         assert_eq!(config.stored(dir.path()).unwrap(), None, "half a file is no cell");
         let nowhere = dir.path().join("no/such/folder");
-        let measured = Measured { values: vec![], splits: vec![], curve: vec![], seconds: 0.0 };
+        let measured = Measured { values: vec![], splits: vec![], curve: vec![], seconds: 0.0, operator: None };
         assert!(config.store(measured, &nowhere).unwrap_err().to_string().contains("no/such/folder"));
     }
 }

@@ -314,8 +314,8 @@ fn work(config: &CellConfig) -> f64 {
     });
     match &config.work {
         Work::Property(_) => size,
-        Work::NodeClassification { network, training, runs, .. } => {
-            size * (network.hidden * training.epochs * runs) as f64
+        Work::NodeClassification { network, training, runs, preparation, .. } => {
+            size * (network.hidden * training.epochs * runs * preparation.operator.candidates()) as f64
         }
     }
 }

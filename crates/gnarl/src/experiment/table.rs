@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::nn::Backbone;
+use crate::operator::{Centralities, CgsoConfig, Initialisation};
 use crate::task::node::OperatorChoice;
 
 /// A table of the thesis.
@@ -72,6 +73,30 @@ pub const fn gcn(operator: ClassicalOperator) -> Spec {
 pub const fn vanilla(backbone: Backbone) -> Spec {
     Spec::NodeClassification { backbone, operator: OperatorChoice::Usual }
 }
+
+/// A network with a learned operator, its initialisation chosen on validation accuracy.
+pub const fn learned(backbone: Backbone, centrality: Centrality) -> Spec {
+    let config = CgsoConfig { centrality: Centralities::one(centrality), init: Initialisation::Auto };
+    Spec::NodeClassification { backbone, operator: OperatorChoice::Cgso(config) }
+}
+
+/// A network with the sum of two learned operators.
+pub const fn learned_sum(backbone: Backbone, first: Centrality, second: Centrality) -> Spec {
+    let config = CgsoConfig { centrality: Centralities::sum(first, second), init: Initialisation::Auto };
+    Spec::NodeClassification { backbone, operator: OperatorChoice::Cgso(config) }
+}
+
+/// The centralities of the thesis' tables, in a word.
+pub const DEGREE: Centrality = Centrality::Degree;
+/// Core numbers.
+pub const CORE: Centrality = Centrality::Core;
+/// PageRank.
+pub const PAGERANK: Centrality = Centrality::PageRank;
+/// Walks of two steps.
+pub const WALKS: Centrality = Centrality::Walks { length: 2 };
+
+/// The note of every table with learned operators.
+pub const CHOSEN: &str = "a learned operator starts from the one of seven initialisations with the best mean validation accuracy over the runs";
 
 /// A number that a graph has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,11 @@
 //! What every message-passing layer has in common.
 
+use std::sync::Arc;
+
 use candle_core::{Result, Tensor};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{CsrMatrix, Graph};
+use serde::{Deserialize, Serialize};
 
 use super::linear::Input;
 use super::params::Pass;
@@ -11,10 +14,12 @@ use crate::tensor::{Dropout, Operator, constant_convolution, relu_dropout};
 /// What nodes hear: the operator of the layers, and the strict two-hop one where a network asks for it (H2GCN).
 #[derive(Debug, Clone)]
 pub struct Propagation {
-    /// One round of message passing.
+    /// One round of message passing; of a learnable operator, as it starts.
     pub operator: Operator,
     /// Nodes at distance exactly two.
     pub two_hop: Option<Operator>,
+    /// Where the operators of a pass come from, if they are learned.
+    pub learnable: Option<Arc<dyn LearnableOperator>>,
     /// Where only some nodes' scores are wanted, an operator for each round: it gives the first `num_rows` of the nodes it
     /// hears.
     pub rounds: Vec<Operator>,
@@ -29,8 +34,33 @@ impl Propagation {
 
 impl From<Operator> for Propagation {
     fn from(operator: Operator) -> Self {
-        Self { operator, two_hop: None, rounds: Vec::new() }
+        Self { operator, two_hop: None, learnable: None, rounds: Vec::new() }
     }
+}
+
+/// An operator made anew in every pass from scalars that the network owns and trains.
+pub trait LearnableOperator: std::fmt::Debug + Send + Sync {
+    /// The scalars it needs.
+    fn scalars(&self) -> Vec<OperatorScalar>;
+
+    /// The operators for their values, one tensor `[1]` each: one for all rounds, or one for each.
+    fn operators(&self, scalars: &[&Tensor]) -> Result<Vec<Operator>>;
+
+    /// The same on `order`, nodes by their distance from some of them: round `i` of `sizes.len() - 1` gives the first
+    /// `sizes[rounds - i - 1]` nodes what they hear from the first `sizes[rounds - i]`.
+    fn restricted(&self, order: &[u32], sizes: &[usize]) -> Result<Arc<dyn LearnableOperator>>;
+}
+
+/// A scalar of a learnable operator: the parameter `operator.NAME` of the network.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperatorScalar {
+    /// Unique within the operator.
+    pub name: String,
+    /// Where it starts.
+    pub start: f32,
+    /// Whether it is an exponent, which has a learning rate of its own.
+    pub exponent: bool,
 }
 
 /// One round of message passing: hears through any operator, keeps nothing between calls.

@@ -31,7 +31,7 @@ pub mod sage;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use layer::{Layer, Propagation};
+pub use layer::{Layer, LearnableOperator, OperatorScalar, Propagation};
 pub use linear::{Input, Linear};
 pub use network::{Backbone, Network, NetworkConfig};
 pub use params::{Group, ParamId, Params, Pass, Weights};

@@ -1,5 +1,6 @@
 //! Whole networks: from features to class scores.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,10 +13,11 @@ use super::gat::{AttentionSettings, Gat};
 use super::gatv2::GatV2;
 use super::gcn::Gcn;
 use super::gin::{Gin, GinSettings};
-use super::layer::{Layer, Propagation};
+use super::init::Init;
+use super::layer::{Layer, OperatorScalar, Propagation};
 use super::linear::{Input, Linear};
 use super::mlp::Deaf;
-use super::params::{Params, Pass};
+use super::params::{Group, ParamId, Params, Pass};
 use super::pna::Pna;
 use super::sage::Sage;
 use crate::tensor::{Operator, dropout, relu_dropout};
@@ -129,6 +131,9 @@ pub struct NetworkConfig {
     pub appnp_steps: usize,
     /// APPNP: the teleport probability.
     pub appnp_alpha: f64,
+    /// The scalars of a learnable operator; none for a fixed one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operator_scalars: Vec<OperatorScalar>,
 }
 
 impl NetworkConfig {
@@ -146,6 +151,7 @@ impl NetworkConfig {
             batch_norm: false,
             appnp_steps: 10,
             appnp_alpha: 0.1,
+            operator_scalars: Vec::new(),
         }
     }
 
@@ -185,6 +191,8 @@ pub struct Network {
     num_classes: usize,
     params: Params,
     body: Body,
+    /// One for each of the configuration's operator scalars.
+    scalars: Vec<ParamId>,
 }
 
 #[derive(Debug)]
@@ -219,7 +227,13 @@ impl Network {
         let mut params = Params::default();
         let rng = &mut stream(seed, "network", 0);
         let body = Self::build(config, in_dim, num_classes, mean_log_degree, &mut params, rng)?;
-        Ok(Self { config: config.clone(), in_dim, num_classes, params, body })
+        // Constants draw nothing: the other weights start as they do without a learnable operator.
+        let scalar = |s: &OperatorScalar| {
+            let group = if s.exponent { Group::Exponent } else { Group::Scalar };
+            params.add(format!("operator.{}", s.name), &[1], Init::Constant(s.start), group, rng)
+        };
+        let scalars = config.operator_scalars.iter().map(scalar).collect::<Result<_>>()?;
+        Ok(Self { config: config.clone(), in_dim, num_classes, params, body, scalars })
     }
 
     fn build(
@@ -316,8 +330,33 @@ impl Network {
         }
     }
 
+    /// The scalars of its learnable operator with their values, none for a fixed one.
+    pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
+        let value = |id: ParamId| Ok::<f32, candle_core::Error>(self.params.get(id).var.to_vec1::<f32>()?[0]);
+        let named = self.config.operator_scalars.iter().zip(&self.scalars);
+        named.map(|(scalar, id)| Ok((scalar.name.clone(), f64::from(value(*id)?)))).collect()
+    }
+
+    /// What nodes hear in this pass: as given, or with the operator that the network's scalars make.
+    pub fn propagation<'a>(&self, hear: &'a Propagation, pass: &Pass<'_>) -> Result<Cow<'a, Propagation>> {
+        match &hear.learnable {
+            None if self.scalars.is_empty() => Ok(Cow::Borrowed(hear)),
+            Some(learnable) if !self.scalars.is_empty() => {
+                let scalars: Vec<&Tensor> = self.scalars.iter().map(|id| pass.weight(*id)).collect();
+                let rounds = learnable.operators(&scalars)?;
+                let Some(operator) = rounds.first().cloned() else {
+                    candle_core::bail!("a learned operator of no round")
+                };
+                Ok(Cow::Owned(Propagation { operator, two_hop: hear.two_hop.clone(), learnable: None, rounds }))
+            }
+            Some(_) => candle_core::bail!("the operator is learned, but the network has no scalars for it"),
+            None => candle_core::bail!("the network has scalars of an operator, but the operator is not learned"),
+        }
+    }
+
     /// Class scores before the softmax, `[nodes, num_classes]`.
     pub fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let hear = &*self.propagation(hear, pass)?;
         let x = &drop_input(x, self.config.input_dropout, pass)?;
         match &self.body {
             Body::Stack(layers) => self.run_stack(layers, hear, x.clone(), pass),

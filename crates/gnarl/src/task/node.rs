@@ -1,9 +1,12 @@
 //! Node classification: a graph, a network, splits and seeds in; accuracies and learning curves out.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use candle_core::{Device, Tensor};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, Labels, Split};
 use rayon::prelude::*;
@@ -12,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::nn::layer::{classical, symmetric_normalised, two_hop_operator};
 use crate::nn::network::UsualOperator;
-use crate::nn::{Backbone, Input, Network, NetworkConfig, Propagation};
+use crate::nn::{Backbone, Input, LearnableOperator, Network, NetworkConfig, Propagation};
+use crate::operator::{Cgso, CgsoConfig, Initialisation};
 use crate::tensor::{Operator, Pattern};
 use crate::train::{Problem, Targets, TrainConfig, Trained, Watch, predict, train};
 
@@ -79,6 +83,28 @@ pub enum OperatorChoice {
     /// A classical operator by name.
     #[serde(with = "classical_name")]
     Classical(ClassicalOperator),
+    /// A learnable centrality operator.
+    Cgso(CgsoConfig),
+}
+
+impl OperatorChoice {
+    /// How many operators are trained to settle on one: seven where the initialisation is left open.
+    pub fn candidates(self) -> usize {
+        match self {
+            OperatorChoice::Cgso(CgsoConfig { init: Initialisation::Auto, .. }) => ClassicalOperator::ALL.len(),
+            _ => 1,
+        }
+    }
+}
+
+impl fmt::Display for OperatorChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OperatorChoice::Usual => f.write_str("the paper's"),
+            OperatorChoice::Classical(op) => op.fmt(f),
+            OperatorChoice::Cgso(config) => config.fmt(f),
+        }
+    }
 }
 
 /// Operators are stored by their names.
@@ -130,8 +156,20 @@ impl Prepared {
             Some(features) => Input::from_features(&preparation.features.apply(features))?,
             None => Input::Sparse(Operator::constant_f32(&CsrMatrix::identity(graph.num_nodes()))),
         };
+        let mut learnable: Option<Arc<dyn LearnableOperator>> = None;
         let operator = match preparation.operator {
             OperatorChoice::Classical(kind) => classical(graph, kind)?,
+            OperatorChoice::Cgso(_) if matches!(backbone, Backbone::Mlp | Backbone::Pna) => {
+                return refuse(&format!(
+                    "{backbone} does not use an operator's values: there is nothing for cgso to learn"
+                ));
+            }
+            OperatorChoice::Cgso(config) => {
+                let cgso = Cgso::new(graph, config)?;
+                let started = cgso.started()?;
+                learnable = Some(Arc::new(cgso));
+                started
+            }
             OperatorChoice::Usual => match backbone.usual_operator() {
                 UsualOperator::Classical(kind) => classical(graph, kind)?,
                 UsualOperator::SelfLoopPattern => {
@@ -145,17 +183,15 @@ impl Prepared {
         let two_hop = (backbone == Backbone::H2gcn).then(|| two_hop_operator(graph)).transpose()?;
         let log_degrees = (0..graph.num_nodes() as u32).map(|u| (graph.degree(u) as f64 + 1.0).ln());
         let mean_log_degree = log_degrees.sum::<f64>() / graph.num_nodes() as f64;
-        Ok(Self {
-            hear: Propagation { operator, two_hop, rounds: Vec::new() },
-            input,
-            labels: labels.clone(),
-            mean_log_degree,
-        })
+        let hear = Propagation { operator, two_hop, learnable, rounds: Vec::new() };
+        Ok(Self { hear, input, labels: labels.clone(), mean_log_degree })
     }
 
-    /// A network of the right size for this graph.
+    /// A network of the right size for this graph, with the scalars that a learnable operator asks for.
     pub fn network(&self, config: &NetworkConfig, seed: u64) -> Result<Network> {
-        Network::new(config, self.input.dim(), self.labels.num_classes(), self.mean_log_degree, seed)
+        let operator_scalars = self.hear.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
+        let config = NetworkConfig { operator_scalars, ..config.clone() };
+        Network::new(&config, self.input.dim(), self.labels.num_classes(), self.mean_log_degree, seed)
     }
 }
 
@@ -172,6 +208,9 @@ pub struct Run {
     pub val_accuracy: f64,
     /// What training came to.
     pub trained: Trained,
+    /// The scalars of a learnable operator with their learned values; none for a fixed one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operator: Vec<(String, f64)>,
     /// Seconds in all.
     pub seconds: f64,
 }
@@ -197,6 +236,7 @@ pub fn run(
         test_accuracy: accuracy(split.test())?,
         val_accuracy: accuracy(split.val())?,
         trained,
+        operator: network.operator_scalars()?,
         seconds: start.elapsed().as_secs_f64(),
     };
     Ok((run, network))
@@ -220,4 +260,91 @@ pub fn runs(
         .into_par_iter()
         .map(|i| Ok(run(prepared, network, training, &splits[i % splits.len()], seed.wrapping_add(i as u64), watch)?.0))
         .collect()
+}
+
+/// What training from one initialisation of a learnable operator came to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tried {
+    /// The initialisation.
+    pub init: String,
+    /// Mean validation accuracy over the runs, per cent; `None` where training failed.
+    pub val_accuracy: Option<f64>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+/// Runs, and what was settled on the way to them.
+#[derive(Debug)]
+pub struct Settled {
+    /// The preparation with nothing left to choose.
+    pub preparation: Preparation,
+    /// The graph made ready by it.
+    pub prepared: Prepared,
+    /// The runs.
+    pub runs: Vec<Run>,
+    /// Every initialisation tried; none where the user named one.
+    pub tried: Vec<Tried>,
+}
+
+impl Settled {
+    /// The operator a run ended with: learned, or the one it had all along.
+    pub fn learned_operator(&self, run: usize) -> Result<Operator> {
+        let Some(learnable) = &self.prepared.hear.learnable else { return Ok(self.prepared.hear.operator.clone()) };
+        let scalar = |(_, value): &(String, f64)| Tensor::new(&[*value as f32], &Device::Cpu);
+        let scalars = self.runs[run].operator.iter().map(scalar).collect::<candle_core::Result<Vec<_>>>()?;
+        Ok(learnable.operators(&scalars.iter().collect::<Vec<_>>())?.swap_remove(0))
+    }
+}
+
+/// [`runs`], after settling the initialisation of a learnable operator where that is left open: all runs are done from
+/// each of the seven, and the one with the best mean validation accuracy is kept (the first of equals). Test nodes have
+/// no say in it. An initialisation from which training diverges counts as the worst.
+#[allow(clippy::too_many_arguments)]
+pub fn settled_runs(
+    graph: &Graph,
+    preparation: Preparation,
+    network: &NetworkConfig,
+    training: &TrainConfig,
+    splits: &[Split],
+    count: usize,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Settled> {
+    let OperatorChoice::Cgso(config @ CgsoConfig { init: Initialisation::Auto, .. }) = preparation.operator else {
+        let prepared = Prepared::new(graph, network.backbone, preparation)?;
+        let runs = runs(&prepared, network, training, splits, count, seed, watch)?;
+        return Ok(Settled { preparation, prepared, runs, tried: Vec::new() });
+    };
+    let mut tried: Vec<Tried> = Vec::new();
+    let mut best: Option<(f64, Settled)> = None;
+    let mut last_failure = None;
+    for init in ClassicalOperator::ALL {
+        if best.is_some() && watch.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let operator = OperatorChoice::Cgso(CgsoConfig { init: Initialisation::Of(init), ..config });
+        let preparation = Preparation { operator, ..preparation };
+        let prepared = Prepared::new(graph, network.backbone, preparation)?;
+        let init = init.to_string();
+        match runs(&prepared, network, training, splits, count, seed, watch) {
+            Ok(runs) => {
+                let mean = runs.iter().map(|run| run.val_accuracy).sum::<f64>() / runs.len().max(1) as f64;
+                tried.push(Tried { init, val_accuracy: Some(mean), failure: None });
+                if best.as_ref().is_none_or(|(best, _)| mean > *best) {
+                    best = Some((mean, Settled { preparation, prepared, runs, tried: Vec::new() }));
+                }
+            }
+            Err(failure @ Error::Diverged { .. }) => {
+                tried.push(Tried { init, val_accuracy: None, failure: Some(failure.to_string()) });
+                last_failure = Some(failure);
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    match (best, last_failure) {
+        (Some((_, settled)), _) => Ok(Settled { tried, ..settled }),
+        (None, Some(failure)) => Err(failure),
+        (None, None) => Err(gnarl_graph::Error::argument("cgso", "there is no initialisation to try").into()),
+    }
 }

@@ -57,6 +57,13 @@ simd_dispatch! {
     }
 }
 
+/// [`gather_rows`] over values that are there already.
+pub(crate) fn gather_rows_over(rows: Rows<'_>, range: Range<usize>, x: &[f32], width: usize, out: &mut [f32]) {
+    // SAFETY: both types have one layout, and only proper values are written.
+    let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) };
+    gather_rows(rows, range, x, width, None, out);
+}
+
 /// Eight heads of eight are what attention layers usually have: they get a loop of their own.
 const HEADS: usize = 8;
 const HEAD_WIDTH: usize = 8;

@@ -10,6 +10,7 @@
 mod activation;
 mod adam;
 mod attention;
+mod factored;
 mod kernels;
 mod loss;
 mod operator;
@@ -22,6 +23,7 @@ pub(crate) mod testing;
 pub use activation::{Dropout, dropout, relu_dropout};
 pub use adam::{Adam, AdamSettings};
 pub use attention::{additive_scores, gatv2_scores};
+pub use factored::Skeleton;
 pub use loss::masked_cross_entropy;
 pub use operator::{Operator, add_bias, constant_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};

@@ -8,8 +8,9 @@ use gnarl_graph::CsrMatrix;
 use rayon::prelude::*;
 
 use super::activation::{Dropout, relu_dropout, relu_dropout_gradient};
+use super::factored::{Factored, Skeleton};
 use super::kernels::{self, Rows};
-use super::pattern::{MIN_PARALLEL_WORK, Pattern};
+use super::pattern::{MIN_PARALLEL_WORK, Pattern, Places};
 use super::{floats, matrix_shape};
 
 /// A sparse matrix that can be applied to a dense one: a pattern and a value (or one per head) for each entry.
@@ -36,6 +37,8 @@ enum Values {
     Ones(Arc<Constants>),
     Constant(Arc<Constants>),
     Variable(Tensor),
+    /// Given by numbers per node, over the pattern of A + I.
+    Factored(Factored),
 }
 
 /// Values that never change, with what is made of them on first use.
@@ -91,6 +94,13 @@ impl Operator {
         Self { pattern, values: Values::Ones(Constants::new(values)) }
     }
 
+    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` over the pattern of A + I. `factors` has shape `[nodes, 1 + 2 · parts]` (d,
+    /// then r and c of each part) and may take gradients.
+    pub fn factored(skeleton: &Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
+        let factored = Factored::new(skeleton.clone(), factors)?;
+        Ok(Self { pattern: factored.skeleton().looped().clone(), values: Values::Factored(factored) })
+    }
+
     /// The same pattern with these values: a tensor of shape `[entries]` or `[entries, heads]`, which may take gradients.
     pub fn with_values(&self, values: &Tensor) -> Result<Self> {
         let (entries, heads) = match *values.dims() {
@@ -132,19 +142,12 @@ impl Operator {
     /// Rows `order[..rows]` of the operator, columns by their place in `order`: what the first `rows` of these nodes hear
     /// from the first `cols`, which must be all they hear. Entries keep their order within a row.
     pub fn restricted(&self, order: &[u32], rows: usize, cols: usize) -> Result<Self> {
-        let mut place = vec![u32::MAX; self.num_cols()];
-        for (i, &u) in order[..cols].iter().enumerate() {
-            place[u as usize] = i as u32;
-        }
-        self.rows_by(&order[..rows], cols, |col| match place[col as usize] {
-            u32::MAX => bail!("operator: node {col} is heard, but not among the {cols} nodes chosen"),
-            at => Ok(at),
-        })
+        self.rows_by(&order[..rows], &Places::new(&order[..cols], self.num_cols()))
     }
 
     /// These rows, in this order.
     pub fn select_rows(&self, rows: &[u32]) -> Result<Self> {
-        self.rows_by(rows, self.num_cols(), Ok)
+        self.rows_by(rows, &Places::same(self.num_cols()))
     }
 
     /// The first `rows` rows. Of a constant operator the first such part is kept: a network asks for the same one again.
@@ -161,7 +164,7 @@ impl Operator {
                     Ok(head)
                 }
             },
-            Values::Variable(_) => make(),
+            Values::Variable(_) | Values::Factored(_) => make(),
         }
     }
 
@@ -189,23 +192,17 @@ impl Operator {
         Some(c.with_own.get_or_init(make).clone())
     }
 
-    fn rows_by(&self, rows: &[u32], num_cols: usize, column: impl Fn(u32) -> Result<u32>) -> Result<Self> {
-        let mut offsets = vec![0];
-        let mut entries: Vec<u32> = Vec::new();
-        for &row in rows {
-            entries.extend(self.pattern.row(row as usize).map(|k| k as u32));
-            offsets.push(entries.len());
-        }
-        let indices = entries.iter().map(|&k| column(self.pattern.indices()[k as usize])).collect::<Result<_>>()?;
-        let pattern = Arc::new(Pattern::new(num_cols, offsets, indices));
+    fn rows_by(&self, rows: &[u32], columns: &Places) -> Result<Self> {
+        let (pattern, entries) = self.pattern.restricted(rows, columns)?;
+        let pattern = Arc::new(pattern);
         let values = match &self.values {
             Values::Ones(_) => return Ok(Self::from_pattern(pattern)),
             Values::Constant(c) => {
                 Values::Constant(Constants::new(entries.iter().map(|&k| c.values[k as usize]).collect()))
             }
-            Values::Variable(values) => {
+            Values::Variable(_) | Values::Factored(_) => {
                 let entries = Tensor::from_slice(&entries, entries.len(), &Device::Cpu)?;
-                Values::Variable(values.index_select(&entries, 0)?)
+                Values::Variable(self.values()?.index_select(&entries, 0)?)
             }
         };
         Ok(Self { pattern, values })
@@ -215,6 +212,7 @@ impl Operator {
     pub fn values(&self) -> Result<Tensor> {
         match &self.values {
             Values::Variable(values) => Ok(values.clone()),
+            Values::Factored(factored) => factored.values(),
             Values::Ones(c) | Values::Constant(c) => Tensor::from_vec(c.values.clone(), c.values.len(), &Device::Cpu),
         }
     }
@@ -240,16 +238,18 @@ impl Operator {
             (Values::Variable(values), Some(bias)) => {
                 values.apply_op3(&x, &bias.contiguous()?, ApplyVariable { pattern })
             }
+            (Values::Factored(factored), bias) => factored.apply(&x, bias, None),
         }
     }
 
-    /// `dropout(relu(self · x + bias))`, in one operation where the values are constant.
+    /// `dropout(relu(self · x + bias))`, in one operation where no entry takes a gradient.
     pub fn apply_activated(&self, x: &Tensor, bias: &Tensor, dropout: Dropout) -> Result<Tensor> {
         match &self.values {
             Values::Ones(values) | Values::Constant(values) => {
                 let op = ApplyConstant::new(&self.pattern, values, Some(dropout.check()?));
                 x.contiguous()?.apply_op2(&bias.contiguous()?, op)
             }
+            Values::Factored(factored) => factored.apply(x, Some(bias), Some(dropout)),
             Values::Variable(_) => relu_dropout(&self.apply_with_bias(x, Some(bias))?, dropout),
         }
     }
@@ -469,7 +469,7 @@ pub fn constant_convolution(
 ) -> Result<Option<Tensor>> {
     let constant = |op: &Operator| match &op.values {
         Values::Ones(values) | Values::Constant(values) => Some(ApplyConstant::new(&op.pattern, values, None)),
-        Values::Variable(_) => None,
+        Values::Variable(_) | Values::Factored(_) => None,
     };
     let (Some(operator), Some(features)) = (constant(operator), constant(features)) else { return Ok(None) };
     let op = ConstantConvolution { operator, features, activation: activation.check()? };

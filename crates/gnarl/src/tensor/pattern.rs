@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use candle_core::{Result, bail};
 use gnarl_graph::CsrMatrix;
 use rayon::prelude::*;
 
@@ -10,7 +11,7 @@ use rayon::prelude::*;
 ///
 /// Kernels work on blocks of rows with about equal numbers of entries. The blocks depend on the pattern alone and every
 /// output row is computed by one thread in one order, so results are the same for any number of threads.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Pattern {
     num_cols: usize,
     offsets: Vec<usize>,
@@ -20,12 +21,42 @@ pub struct Pattern {
 }
 
 /// The transposed pattern, and for each of its entries the entry of the original it mirrors.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Transposed {
     /// Columns as rows.
     pub pattern: Arc<Pattern>,
     /// Entry `k` of the transposed pattern is entry `entry_of[k]` of the original.
     pub entry_of: Vec<u32>,
+}
+
+/// New numbers for columns.
+#[derive(Debug)]
+pub(crate) struct Places {
+    of_column: Option<Vec<u32>>,
+    count: usize,
+}
+
+impl Places {
+    /// The columns `chosen`, numbered as they come, of `num_cols`.
+    pub fn new(chosen: &[u32], num_cols: usize) -> Self {
+        let mut places = vec![u32::MAX; num_cols];
+        for (i, &column) in chosen.iter().enumerate() {
+            places[column as usize] = i as u32;
+        }
+        Self { of_column: Some(places), count: chosen.len() }
+    }
+
+    /// All columns as they are.
+    pub fn same(num_cols: usize) -> Self {
+        Self { of_column: None, count: num_cols }
+    }
+
+    fn of(&self, column: u32) -> Result<u32> {
+        match self.of_column.as_ref().map_or(column, |places| places[column as usize]) {
+            u32::MAX => bail!("operator: node {column} is heard, but not among the {} nodes chosen", self.count),
+            place => Ok(place),
+        }
+    }
 }
 
 /// Blocks per pattern: enough to balance some dozens of threads.
@@ -85,6 +116,19 @@ impl Pattern {
         self.offsets[row]..self.offsets[row + 1]
     }
 
+    /// These rows, their columns renumbered, and which entries they are. Entries keep their order within a row. Fails for a
+    /// column that has no place.
+    pub(crate) fn restricted(&self, rows: &[u32], columns: &Places) -> Result<(Pattern, Vec<u32>)> {
+        let mut offsets = vec![0];
+        let mut entries: Vec<u32> = Vec::new();
+        for &row in rows {
+            entries.extend(self.row(row as usize).map(|k| k as u32));
+            offsets.push(entries.len());
+        }
+        let indices = entries.iter().map(|&k| columns.of(self.indices[k as usize])).collect::<Result<_>>()?;
+        Ok((Pattern::new(columns.count, offsets, indices), entries))
+    }
+
     /// The transposed pattern, made on first use and kept.
     pub fn transposed(&self) -> &Transposed {
         self.transposed.get_or_init(|| {
@@ -124,6 +168,33 @@ impl Pattern {
         self.for_blocks(out, width, |row| self.offsets[row] * width, work);
     }
 
+    /// [`for_row_blocks`](Self::for_row_blocks) with two outputs of different widths.
+    pub fn for_row_block_pairs<T: Send, U: Send>(
+        &self,
+        first: (&mut [T], usize),
+        second: (&mut [U], usize),
+        work: impl Fn(Range<usize>, &mut [T], &mut [U]) + Sync,
+    ) {
+        let ((mut a, a_width), (mut b, b_width)) = (first, second);
+        assert!(a.len() == self.num_rows() * a_width && b.len() == self.num_rows() * b_width, "output lengths");
+        if self.runs_alone(a_width) {
+            return work(0..self.num_rows(), a, b);
+        }
+        let mut parts = Vec::with_capacity(self.blocks.len());
+        for bounds in self.blocks.windows(2) {
+            let rows = bounds[1] - bounds[0];
+            let ((a_part, a_rest), (b_part, b_rest)) = (a.split_at_mut(rows * a_width), b.split_at_mut(rows * b_width));
+            parts.push((bounds[0]..bounds[1], a_part, b_part));
+            (a, b) = (a_rest, b_rest);
+        }
+        parts.into_par_iter().for_each(|(rows, a, b)| work(rows, a, b));
+    }
+
+    /// Whether work of this width on every entry is not worth waking other threads.
+    fn runs_alone(&self, width: usize) -> bool {
+        self.blocks.len() <= 2 || (self.num_entries() + self.num_rows()) * width < MIN_PARALLEL_WORK
+    }
+
     fn for_blocks<T: Send>(
         &self,
         out: &mut [T],
@@ -131,7 +202,7 @@ impl Pattern {
         position: impl Fn(usize) -> usize,
         work: impl Fn(Range<usize>, &mut [T]) + Sync,
     ) {
-        if self.blocks.len() <= 2 || (self.num_entries() + self.num_rows()) * width < MIN_PARALLEL_WORK {
+        if self.runs_alone(width) {
             return work(0..self.num_rows(), out);
         }
         let mut parts = Vec::with_capacity(self.blocks.len());

@@ -42,12 +42,17 @@ impl Field {
         if share > WORTH_BELOW {
             return whole();
         }
-        let rounds = (0..hops)
-            .map(|step| hear.operator.restricted(&order, sizes[hops - step - 1], sizes[hops - step]))
-            .collect::<Result<Vec<_>>>()?;
+        let mut restricted = hear.clone();
+        match &hear.learnable {
+            Some(operator) if hops > 0 => restricted.learnable = Some(operator.restricted(&order, &sizes)?),
+            _ => {
+                let round = |i: usize| hear.operator.restricted(&order, sizes[hops - i - 1], sizes[hops - i]);
+                restricted.rounds = (0..hops).map(round).collect::<Result<_>>()?;
+            }
+        }
         let items = Arc::new((0..targets.items.len() as u32).collect());
         Ok(Self {
-            hear: Propagation { rounds, ..hear.clone() },
+            hear: restricted,
             input: input.select(&order)?,
             targets: Targets { items, classes: targets.classes.clone() },
         })
@@ -82,8 +87,10 @@ fn by_distance(hear: &Propagation, items: &[u32], hops: usize) -> (Vec<u32>, Vec
 mod tests {
     use super::*;
     use crate::nn::{Backbone, Network, NetworkConfig, Pass};
+    use crate::operator::{CgsoConfig, Initialisation};
     use crate::task::node::{FeatureScaling, OperatorChoice, Preparation, Prepared};
     use crate::tensor::masked_cross_entropy;
+    use gnarl_graph::operator::ClassicalOperator;
     use gnarl_graph::{CsrMatrix, Features, Graph, Labels};
 
     /// A ring of 60 nodes with a few chords, sparse features, and three labelled nodes close together.
@@ -116,10 +123,24 @@ mod tests {
     #[test]
     fn the_field_gives_what_the_whole_graph_gives() {
         let (graph, items) = ring();
+        let learned = |centrality: &str| {
+            let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
+            OperatorChoice::Cgso(CgsoConfig { centrality: centrality.parse().unwrap(), init })
+        };
         for (name, backbone) in Backbone::ALL {
-            for layers in [1, 2, 3] {
-                let preparation =
-                    Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::RowNormalised };
+            for (layers, operator) in [
+                (1, OperatorChoice::Usual),
+                (2, OperatorChoice::Usual),
+                (3, OperatorChoice::Usual),
+                (1, learned("core")),
+                (2, learned("degree")),
+                (3, learned("degree+walks")),
+            ] {
+                let deaf_to_values = matches!(backbone, Backbone::Pna | Backbone::Mlp);
+                if deaf_to_values && operator != OperatorChoice::Usual {
+                    continue;
+                }
+                let preparation = Preparation { operator, features: FeatureScaling::RowNormalised };
                 let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
                 let config = NetworkConfig { layers, hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
                 let network = prepared.network(&config, 3).unwrap();

@@ -1,17 +1,36 @@
 //! Every table that `gnarl reproduce` knows. A new one is a file here and an entry in [`ALL`].
 
 mod additional_ca_gcn;
+mod comb_centralities_1;
+mod comb_centralities_2;
 mod graph_prop;
+mod h2gcn;
+mod sgc_1;
+mod sgc_2;
 mod topological_gcn;
 
 pub use additional_ca_gcn::ADDITIONAL_CA_GCN;
+pub use comb_centralities_1::COMB_CENTRALITIES_1;
+pub use comb_centralities_2::COMB_CENTRALITIES_2;
 pub use graph_prop::GRAPH_PROP;
+pub use h2gcn::H2GCN;
+pub use sgc_1::SGC_1;
+pub use sgc_2::SGC_2;
 pub use topological_gcn::TOPOLOGICAL_GCN;
 
 use super::table::Table;
 
 /// All of them, in the order of the thesis.
-pub const ALL: [&Table; 3] = [&TOPOLOGICAL_GCN, &ADDITIONAL_CA_GCN, &GRAPH_PROP];
+pub const ALL: [&Table; 8] = [
+    &TOPOLOGICAL_GCN,
+    &COMB_CENTRALITIES_1,
+    &ADDITIONAL_CA_GCN,
+    &SGC_1,
+    &SGC_2,
+    &COMB_CENTRALITIES_2,
+    &H2GCN,
+    &GRAPH_PROP,
+];
 
 /// The table of that label, with or without its prefix, whatever the case.
 ///
@@ -63,6 +82,19 @@ mod tests {
         assert_eq!(figure(more, "GCN w/ L", "Texas"), acc(84.32, 2.65));
         assert_eq!(figure(more, "GCN w/ Q", "Computers"), acc(47.72, 18.37));
         assert_eq!(figure(more, "GIN", "Penn94"), OOM);
+        assert_eq!(figure(main, "CGCN w/ PR", "Wisconsin"), acc(80.78, 11.7));
+        assert_eq!(figure(main, "CGATv2 w/ D", "deezer-europe"), OOM);
+        assert_eq!(figure(main, "CGATv2 w/ walks", "CiteSeer"), acc(68.11, 0.91));
+        assert_eq!(figure(more, "CGCN w/ D", "Computers"), acc(79.26, 1.87));
+        assert_eq!(figure(more, "CGATv2 w/ PR", "Penn94"), acc(75.16, 0.69));
+        assert_eq!(figure(&COMB_CENTRALITIES_1, "CGCN w/ D & core", "CiteSeer"), acc(69.0, 0.64));
+        assert_eq!(figure(&COMB_CENTRALITIES_1, "CGCN w/ D & PR", "squirrel"), acc(42.80, 6.58));
+        assert_eq!(figure(&COMB_CENTRALITIES_2, "CGCN w/ D & walks", "Physics"), acc(91.2, 1.56));
+        assert_eq!(figure(&SGC_1, "CSGC w/ core", "chameleon"), acc(63.11, 4.56));
+        assert_eq!(figure(&SGC_2, "SGC", "Photo"), acc(24.0, 11.82));
+        assert_eq!(figure(&SGC_2, "CSGC w/ D", "Physics"), acc(92.32, 1.2));
+        assert_eq!(figure(&H2GCN, "CH2GCN w/ PR", "chameleon"), acc(31.95, 5.79));
+        assert_eq!(figure(&H2GCN, "H2GCN", "Texas"), acc(56.76, 6.73));
         let facts = &GRAPH_PROP;
         assert_eq!(figure(facts, "density", "Cora"), value(1.43e-3, 1e-5));
         assert_eq!(figure(facts, "mean number of 2-walks", "Photo"), value(3204.098, 1e-3));

@@ -1,0 +1,233 @@
+//! Which centralities a learnable operator has and where its scalars start.
+
+use std::fmt;
+use std::str::FromStr;
+
+use gnarl_graph::Error;
+use gnarl_graph::centrality::Centrality;
+use gnarl_graph::operator::ClassicalOperator;
+use serde::{Deserialize, Serialize};
+
+/// A learnable centrality operator, without its graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CgsoConfig {
+    /// The centrality of V, or two whose operators are summed.
+    pub centrality: Centralities,
+    /// Where the scalars start.
+    pub init: Initialisation,
+}
+
+impl fmt::Display for CgsoConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cgso, {}, from {}", self.centrality, self.init)
+    }
+}
+
+/// One centrality, or two: `degree`, `degree+core`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Centralities {
+    first: Centrality,
+    second: Option<Centrality>,
+}
+
+impl Centralities {
+    /// One centrality.
+    pub const fn one(kind: Centrality) -> Self {
+        Self { first: kind, second: None }
+    }
+
+    /// Two, whose operators are summed; they should differ.
+    pub const fn sum(first: Centrality, second: Centrality) -> Self {
+        Self { first, second: Some(second) }
+    }
+
+    /// The one or two.
+    pub fn iter(self) -> impl Iterator<Item = Centrality> {
+        std::iter::once(self.first).chain(self.second)
+    }
+
+    /// How the scalars of each are called: `m1`, or `degree.m1` where there are two.
+    pub fn scalar_names(self) -> Vec<String> {
+        let prefix = |kind: Centrality| if self.second.is_some() { format!("{kind}.") } else { String::new() };
+        self.iter().flat_map(|kind| Scalars::NAMES.map(|name| format!("{}{name}", prefix(kind)))).collect()
+    }
+}
+
+impl fmt::Display for Centralities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.second {
+            None => write!(f, "{}", self.first),
+            Some(second) => write!(f, "{}+{second}", self.first),
+        }
+    }
+}
+
+impl FromStr for Centralities {
+    type Err = Error;
+
+    fn from_str(names: &str) -> gnarl_graph::Result<Self> {
+        let kinds =
+            names.split('+').map(|name| name.trim().parse()).collect::<gnarl_graph::Result<Vec<Centrality>>>()?;
+        match kinds[..] {
+            [one] => Ok(Self::one(one)),
+            [first, second] if first != second => Ok(Self::sum(first, second)),
+            [first, _] => {
+                Err(Error::argument("centrality", format!("'{names}' names {first} twice; name two that differ")))
+            }
+            _ => {
+                let what =
+                    format!("'{names}' names {} centralities; at most two are summed, as in degree+core", kinds.len());
+                Err(Error::argument("centrality", what))
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for Centralities {
+    type Error = Error;
+
+    fn try_from(names: String) -> gnarl_graph::Result<Self> {
+        names.parse()
+    }
+}
+
+impl From<Centralities> for String {
+    fn from(centralities: Centralities) -> Self {
+        centralities.to_string()
+    }
+}
+
+/// Where the seven scalars start (thesis `cgsO:tab:weights_initializations`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Initialisation {
+    /// What gives this classical operator when V = D.
+    Of(ClassicalOperator),
+    /// Whichever of the seven has the best validation accuracy: the task tries them all.
+    Auto,
+}
+
+impl fmt::Display for Initialisation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Initialisation::Of(operator) => operator.fmt(f),
+            Initialisation::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+impl FromStr for Initialisation {
+    type Err = Error;
+
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        if name.eq_ignore_ascii_case("auto") {
+            return Ok(Initialisation::Auto);
+        }
+        let known = || ClassicalOperator::ALL.map(|op| op.to_string()).into_iter().chain(["auto".to_string()]);
+        let known: Vec<String> = known().collect();
+        let unknown = |_| Error::unknown("initialisation", name, known.iter().map(String::as_str));
+        name.parse().map(Initialisation::Of).map_err(unknown)
+    }
+}
+
+impl TryFrom<String> for Initialisation {
+    type Error = Error;
+
+    fn try_from(name: String) -> gnarl_graph::Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<Initialisation> for String {
+    fn from(init: Initialisation) -> Self {
+        init.to_string()
+    }
+}
+
+/// The seven scalars of `Φ = m1 V^e1 + m2 V^e2 (A + a I) V^e3 + m3 I`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scalars {
+    /// Scale of the additive centralities.
+    pub m1: f64,
+    /// Scale, and sign, of the adjacency.
+    pub m2: f64,
+    /// Scale of the identity.
+    pub m3: f64,
+    /// Exponent of the additive centralities.
+    pub e1: f64,
+    /// Exponent on the listener's side.
+    pub e2: f64,
+    /// Exponent on the speaker's side.
+    pub e3: f64,
+    /// Weight of the self-loops.
+    pub a: f64,
+}
+
+impl Scalars {
+    /// Their names, in the order everything keeps them in.
+    pub const NAMES: [&str; 7] = ["m1", "m2", "m3", "e1", "e2", "e3", "a"];
+
+    /// Those that give a classical operator when V = D. For `A_hat` that is the thesis' `D^-1/2 (A + I) D^-1/2`, which
+    /// is the renormalised `(D + I)^-1/2 (A + I) (D + I)^-1/2` only where v = deg + 1.
+    pub fn of(operator: ClassicalOperator) -> Self {
+        let [m1, m2, m3, e1, e2, e3, a] = match operator {
+            ClassicalOperator::Adjacency => [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            ClassicalOperator::Laplacian => [1.0, -1.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+            ClassicalOperator::SignlessLaplacian => [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0],
+            ClassicalOperator::RandomWalkLaplacian => [0.0, -1.0, 1.0, 0.0, -1.0, 0.0, 0.0],
+            ClassicalOperator::SymmetricLaplacian => [0.0, -1.0, 1.0, 0.0, -0.5, -0.5, 0.0],
+            ClassicalOperator::NormalisedAdjacency => [0.0, 1.0, 0.0, 0.0, -0.5, -0.5, 1.0],
+            ClassicalOperator::MeanAggregation => [0.0, 1.0, 0.0, 0.0, -1.0, 0.0, 0.0],
+        };
+        Self { m1, m2, m3, e1, e2, e3, a }
+    }
+
+    /// In the order of [`NAMES`](Self::NAMES).
+    pub fn to_array(self) -> [f64; 7] {
+        [self.m1, self.m2, self.m3, self.e1, self.e2, self.e3, self.a]
+    }
+
+    /// From the order of [`NAMES`](Self::NAMES).
+    pub fn from_array([m1, m2, m3, e1, e2, e3, a]: [f64; 7]) -> Self {
+        Self { m1, m2, m3, e1, e2, e3, a }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn centralities_are_read_back_and_wrong_ones_named() {
+        for name in ["degree", "walks:3", "degree+core", "core+walks:3"] {
+            assert_eq!(name.parse::<Centralities>().unwrap().to_string(), name);
+        }
+        let refusal = |name: &str| name.parse::<Centralities>().unwrap_err().to_string();
+        assert_eq!(refusal("degre"), "unknown centrality 'degre'; did you mean degree?");
+        assert!(refusal("core+core").contains("'core+core' names core twice"));
+        assert!(refusal("degree+core+walks").contains("at most two are summed"));
+        assert!(refusal("degree+").contains("unknown centrality ''"));
+        assert_eq!("degree+core".parse::<Centralities>().unwrap().scalar_names()[7], "core.m1");
+        assert_eq!("core".parse::<Centralities>().unwrap().scalar_names()[6], "a");
+    }
+
+    #[test]
+    fn initialisations_are_read_back_and_wrong_ones_named() {
+        for (given, shown) in [("l-rw", "L_rw"), ("A_HAT", "A_hat"), ("h", "H"), ("Auto", "auto")] {
+            assert_eq!(given.parse::<Initialisation>().unwrap().to_string(), shown);
+        }
+        let e = "l-sim".parse::<Initialisation>().unwrap_err().to_string();
+        assert!(e.contains("unknown initialisation 'l-sim'"), "{e}");
+    }
+
+    #[test]
+    fn a_config_is_stored_by_names() {
+        let config = CgsoConfig { centrality: "degree+walks:3".parse().unwrap(), init: "l-sym".parse().unwrap() };
+        let text = serde_json::to_string(&config).unwrap();
+        assert_eq!(text, r#"{"centrality":"degree+walks:3","init":"L_sym"}"#);
+        assert_eq!(serde_json::from_str::<CgsoConfig>(&text).unwrap(), config);
+        assert!(serde_json::from_str::<CgsoConfig>(r#"{"centrality":"x","init":"A"}"#).is_err());
+    }
+}

@@ -1,0 +1,18 @@
+//! The operator axis (thesis ch. 3): what a node hears from its neighbours, learned.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`config`] | which centralities, from which initialisation: what the user says and a checkpoint keeps |
+//! | [`cgso`] | the learnable operator on a graph: from seven scalars to an [`Operator`](crate::tensor::Operator) |
+//! | [`energy`] | Dirichlet energy of what an operator makes of the features, by depth |
+//!
+//! Networks know nothing of centralities: they own the scalars that a
+//! [`LearnableOperator`](crate::nn::LearnableOperator) asks for and get an operator back, once per pass.
+
+pub mod cgso;
+pub mod config;
+pub mod energy;
+
+pub use cgso::Cgso;
+pub use config::{Centralities, CgsoConfig, Initialisation, Scalars};
+pub use energy::{DepthEnergy, energy_by_depth};
