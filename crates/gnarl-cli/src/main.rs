@@ -45,8 +45,12 @@ fn main() -> ExitCode {
 /// Every command, in one place.
 fn run(cli: &Cli) -> anyhow::Result<()> {
     let global = &cli.global;
+    if cli.command.is_some() && cli.out.is_some() {
+        let what = "--out before a command does not apply; commands that write files take their own after their name";
+        return Err(gnarl_graph::Error::argument("gnarl", what).into());
+    }
     match &cli.command {
-        None => output::print(global, commands::demo::run(global)?),
+        None => output::print(global, commands::demo::run(global, cli.out.as_deref())?),
         Some(Command::Data(data)) => match data {
             DataCommand::List => output::print(global, commands::data::list::run(global)?),
             DataCommand::Info(args) => output::print(global, commands::data::info::run(global, args)?),
@@ -58,6 +62,9 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Some(Command::Train(args)) => output::print(global, commands::train::run(global, args)?),
         Some(Command::Predict(args)) => output::print(global, commands::predict::run(global, args)?),
         Some(Command::Bench(BenchCommand::Epoch(args))) => output::print(global, commands::bench::epoch(global, args)?),
+        Some(Command::Bench(BenchCommand::Growth(args))) => {
+            output::print(global, commands::growth::growth(global, args)?)
+        }
         Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
     }
 }

@@ -481,7 +481,9 @@ fn mutated_files_never_panic() {
     seeds.push(PYTHON3_ARRAY.to_vec());
     let index = seeds.remove(7);
     let refused = Cell::new(0);
-    fuzz::mutations(&seeds, 8000, |bytes| refused.set(refused.get() + usize::from(planetoid::fuzz_pickle(bytes).is_err())));
+    fuzz::mutations(&seeds, 8000, |bytes| {
+        refused.set(refused.get() + usize::from(planetoid::fuzz_pickle(bytes).is_err()))
+    });
     fuzz::mutations(&[index], 2000, |bytes| drop(planetoid::fuzz_test_index(bytes)));
     assert!((2000..8000).contains(&refused.get()), "mutations must break files, but not all of them: {refused:?}");
 }

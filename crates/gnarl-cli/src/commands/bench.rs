@@ -7,6 +7,7 @@ use gnarl::task::node::{Prepared, run as run_node};
 use gnarl::train::{Keep, Watch};
 use serde::Serialize;
 
+use super::growth::GrowthArgs;
 use super::train::{ModelArgs, load_with_splits};
 use crate::args::Global;
 use crate::output::{Report, real};
@@ -16,6 +17,8 @@ use crate::output::{Report, real};
 pub enum BenchCommand {
     /// Median milliseconds of one training epoch: forward, backward, update
     Epoch(EpochArgs),
+    /// How the time of an epoch grows with the graph, on random graphs of one mean degree
+    Growth(GrowthArgs),
 }
 
 /// `gnarl bench epoch`

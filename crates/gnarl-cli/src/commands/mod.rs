@@ -4,6 +4,7 @@ pub mod bench;
 pub mod centrality;
 pub mod data;
 pub mod demo;
+pub mod growth;
 pub mod predict;
 pub mod reproduce;
 pub mod spectrum;
