@@ -21,14 +21,17 @@ const MAX_THREADS: u64 = 4096;
 /// Eigenvalues at each end one may ask for; who wants more wants them all.
 const MAX_EXTREMES: u64 = 1000;
 
-/// Graphs for graph neural networks: datasets, centralities, spectra. Without a command: a tour on two embedded graphs.
+/// Graph neural networks and what decides how well they work. Without a command: a handful of models on an embedded graph.
 #[derive(Debug, Parser)]
 #[command(name = "gnarl", version, max_term_width = 100)]
 pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
     pub global: Global,
-    /// The command; none is the tour.
+    /// Without a command: where the page goes [default: gnarl-report.html]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// The command; none is the demo.
     #[command(subcommand)]
     pub command: Option<Command>,
 }

@@ -42,6 +42,9 @@ small { color: #555; }
 .hole, .failed { white-space: normal; max-width: 14rem; text-align: left; font-size: .85rem; }
 .key { padding: .1rem .5rem; }
 svg { max-width: 100%; height: auto; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 1rem; }
+figure { margin: 0; } figcaption { text-align: center; font-size: .85rem; }
+.node:hover { opacity: .7; }
 @media (prefers-color-scheme: dark) {
 body { color: #e4e4e4; background: #161616; } small { color: #aaa; } th, td { border-color: #3a3a3a; }
 .agree { background: #1d3a1f; } .above { background: #1c2f4a; } .below { background: #4a331a; }
@@ -91,7 +94,7 @@ pub struct Line<'a> {
 }
 
 /// Okabe and Ito's colours, which readers with any kind of colour vision can tell apart, and dashes once they run out.
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777"];
+pub const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777"];
 
 /// Learning curves as an inline drawing: steps to the right, values upwards, a legend beside. Values that are not finite
 /// are left out.
@@ -160,6 +163,68 @@ pub fn line_chart(title: &str, y_label: &str, lines: &[Line<'_>]) -> String {
     svg + "</svg>\n"
 }
 
+/// A row of a [`dot_chart`]: its name and its values in per cent.
+pub struct Dots<'a> {
+    /// To the left.
+    pub name: String,
+    /// One dot each.
+    pub values: &'a [f64],
+}
+
+/// Values between 0 and 100, a row of dots each, with a bar at their mean.
+pub fn dot_chart(title: &str, x_label: &str, rows: &[Dots<'_>]) -> String {
+    const LEFT: f64 = 170.0;
+    const TOP: f64 = 30.0;
+    const WIDTH: f64 = 520.0;
+    const STEP: f64 = 30.0;
+    let x = |value: f64| LEFT + WIDTH * value / 100.0;
+    let bottom = TOP + STEP * rows.len() as f64;
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {0} {1}\" width=\"{0}\" role=\"img\" aria-label=\"{2}\" font-size=\"12\" fill=\"currentColor\">\n\
+         <text x=\"{LEFT}\" y=\"16\" font-weight=\"bold\">{2}</text>\n",
+        LEFT + WIDTH + 60.0,
+        bottom + 40.0,
+        escape(title)
+    );
+    for tick in [0.0, 25.0, 50.0, 75.0, 100.0] {
+        svg += &format!(
+            "<line x1=\"{0}\" x2=\"{0}\" y1=\"{TOP}\" y2=\"{bottom}\" stroke=\"#8884\"/>\
+             <text x=\"{0}\" y=\"{1}\" text-anchor=\"middle\">{tick}</text>\n",
+            x(tick),
+            bottom + 16.0
+        );
+    }
+    svg +=
+        &format!("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(50.0), bottom + 34.0, escape(x_label));
+    for (i, Dots { name, values }) in rows.iter().enumerate() {
+        let (y, colour) = (TOP + STEP * (i as f64 + 0.5), COLOURS[i % COLOURS.len()]);
+        svg += &format!("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", LEFT - 8.0, y + 4.0, escape(name));
+        let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+        for (k, value) in finite.iter().enumerate() {
+            // Equal values stand beside each other.
+            let shift = 4.0 * ((k % 5) as f64 - 2.0);
+            let at = y + shift;
+            svg += &format!(
+                "<circle cx=\"{:.1}\" cy=\"{at:.1}\" r=\"2.5\" fill=\"{colour}\" fill-opacity=\"0.5\"/>",
+                x(*value)
+            );
+        }
+        if !finite.is_empty() {
+            let mean = finite.iter().sum::<f64>() / finite.len() as f64;
+            svg += &format!(
+                "\n<line x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{1}\" y2=\"{2}\" stroke=\"currentColor\" stroke-width=\"2\"/>\
+                 <text x=\"{3}\" y=\"{4}\">{mean:.1}</text>\n",
+                x(mean),
+                y - 12.0,
+                y + 12.0,
+                LEFT + WIDTH + 12.0,
+                y + 4.0
+            );
+        }
+    }
+    svg + "</svg>\n"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,6 +250,16 @@ mod tests {
             assert!(opened > 0, "{tag}");
         }
         assert!(page.contains("<td class=\"agree\"><small>1</small></td>"));
+    }
+
+    /// 0 to 100 over 520 units from 170; the mean of 50 and 100 at 170 + 390.
+    #[test]
+    fn dots_stand_at_their_values_and_the_bar_at_the_mean() {
+        let rows =
+            [Dots { name: "<one>".into(), values: &[50.0, 100.0] }, Dots { name: "none".into(), values: &[f64::NAN] }];
+        let svg = dot_chart("c", "accuracy, %", &rows);
+        assert!(svg.contains("cx=\"430.0\"") && svg.contains("cx=\"690.0\"") && svg.contains("x1=\"560.0\""), "{svg}");
+        assert!(svg.contains(">75.0</text>") && svg.contains("&lt;one&gt;") && !svg.contains("NaN"), "{svg}");
     }
 
     /// Three steps over 520 units from 52; values 1, 3, 2 over 260 units, the largest at 30.

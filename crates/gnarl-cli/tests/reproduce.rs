@@ -103,6 +103,15 @@ fn a_table_is_run_written_and_continued() {
     let again = json(&[&["reproduce", "graph_prop"][..], &common].concat());
     assert_eq!(again["rows"], facts["rows"]);
     assert_eq!(times(), before, "nothing is run again");
+
+    // Another column is printed alone, and the files keep the first.
+    let of_texas = [&common[..4], &["--columns", "texas"]].concat();
+    let texas = json(&[&["reproduce", "graph_prop"][..], &of_texas].concat());
+    assert_eq!(texas["columns"], serde_json::json!(["Texas"]));
+    let written = one_object(&std::fs::read_to_string(out.join("graph_prop.json")).unwrap());
+    assert_eq!(written["columns"], serde_json::json!(["Cornell", "Texas"]));
+    assert_eq!((&written["rows"][1]["cells"][0], &written["cells_stored"]), (degree, &6.into()));
+    assert_eq!(written["rows"][1]["cells"][1]["status"], "hole");
 }
 
 /// The thesis' facts about graphs that are the same there and here: within a unit of their last printed digit.

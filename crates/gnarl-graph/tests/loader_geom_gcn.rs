@@ -1,14 +1,15 @@
 //! The Geom-GCN loader on the real files, on a small dataset written here, and on files that mean harm.
 
 mod common;
+#[path = "common/fuzz.rs"]
+mod fuzz;
 
+use std::cell::Cell;
 use std::io::{Cursor, Write};
 use std::path::Path;
 
 use gnarl_graph::dataset::geom_gcn;
-use gnarl_graph::random::stream;
 use gnarl_graph::{BuildReport, Features, Graph};
-use rand::RngExt;
 
 // ---- The real files. STATS.json was made with SciPy and NetworkX; lines and self-loops are counted in the files.
 
@@ -241,39 +242,18 @@ fn truncated_text_is_an_error_or_a_smaller_graph() {
 
 #[test]
 fn mutated_files_never_panic() {
-    let mut rng = stream(1, "fuzz geom-gcn", 0);
-    let mut refused = [0; 3];
-    for _ in 0..3000 {
-        let mut nodes = NODES.as_bytes().to_vec();
-        mutate(&mut nodes, &mut rng);
-        refused[0] += usize::from(geom_gcn::fuzz_nodes(&nodes).is_err());
-        let mut edges = EDGES.as_bytes().to_vec();
-        mutate(&mut edges, &mut rng);
-        refused[1] += usize::from(geom_gcn::fuzz_edges(&edges).is_err());
-        let mut split = good_masks();
-        mutate(&mut split, &mut rng);
-        refused[2] += usize::from(geom_gcn::fuzz_split(&split, 4).is_err());
-    }
-    assert!(refused.iter().all(|&r| (500..3000).contains(&r)), "some must break, not all: {refused:?}");
+    let nodes = count_refused(NODES.as_bytes(), |bytes| geom_gcn::fuzz_nodes(bytes).is_err());
+    let edges = count_refused(EDGES.as_bytes(), |bytes| geom_gcn::fuzz_edges(bytes).is_err());
+    let split = count_refused(&good_masks(), |bytes| geom_gcn::fuzz_split(bytes, 4).is_err());
+    let refused = [nodes, edges, split];
+    assert!(refused.iter().all(|r| (500..3000).contains(r)), "some must break, not all: {refused:?}");
 }
 
-/// Up to four flips, overwrites, cuts, repeats and inserts.
-fn mutate(bytes: &mut Vec<u8>, rng: &mut gnarl_graph::random::Rng) {
-    for _ in 0..rng.random_range(1..5) {
-        let at = rng.random_range(0..bytes.len().max(1));
-        let end = (at + rng.random_range(0..9)).min(bytes.len());
-        match rng.random_range(0..5) {
-            _ if bytes.is_empty() => bytes.push(rng.random()),
-            0 => bytes[at] ^= 1 << rng.random_range(0..8),
-            1 => bytes[at] = rng.random(),
-            2 => drop(bytes.drain(at..end)),
-            3 => {
-                let copy = bytes[at..end].to_vec();
-                bytes.splice(at..at, copy);
-            }
-            _ => bytes.insert(at, b"\t\n,-.0123456789einf\xff\x00"[rng.random_range(0..21)]),
-        }
-    }
+/// How many of 3,000 damaged copies are refused.
+fn count_refused(good: &[u8], refuses: impl Fn(&[u8]) -> bool) -> usize {
+    let refused = Cell::new(0);
+    fuzz::mutations(&[good.to_vec()], 3000, |bytes| refused.set(refused.get() + usize::from(refuses(bytes))));
+    refused.get()
 }
 
 #[test]

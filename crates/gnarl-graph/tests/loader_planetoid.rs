@@ -1,13 +1,14 @@
 //! The Planetoid loader on the real files, on a small dataset written here, and on files that mean harm.
 
 mod common;
+#[path = "common/fuzz.rs"]
+mod fuzz;
 
+use std::cell::Cell;
 use std::path::Path;
 
 use gnarl_graph::dataset::planetoid;
-use gnarl_graph::random::stream;
 use gnarl_graph::{BuildReport, Features, Graph};
-use rand::RngExt;
 
 // ---- The real files. STATS.json was made with SciPy and NetworkX.
 
@@ -476,41 +477,15 @@ fn every_truncated_pickle_is_an_error() {
 
 #[test]
 fn mutated_files_never_panic() {
-    let mut rng = stream(1, "fuzz planetoid", 0);
     let mut seeds = small();
     seeds.push(PYTHON3_ARRAY.to_vec());
     let index = seeds.remove(7);
-    let mut refused = 0;
-    for round in 0..8000 {
-        let mut bytes = seeds[round % seeds.len()].clone();
-        mutate(&mut bytes, &mut rng);
-        refused += usize::from(planetoid::fuzz_pickle(&bytes).is_err());
-        if round % 4 == 0 {
-            let mut bytes = index.clone();
-            mutate(&mut bytes, &mut rng);
-            let _ = planetoid::fuzz_test_index(&bytes);
-        }
-    }
-    assert!((2000..8000).contains(&refused), "mutations must break files, but not all of them: {refused}");
-}
-
-/// Up to four flips, overwrites, cuts, repeats and inserts.
-fn mutate(bytes: &mut Vec<u8>, rng: &mut gnarl_graph::random::Rng) {
-    for _ in 0..rng.random_range(1..5) {
-        let at = rng.random_range(0..bytes.len().max(1));
-        let end = (at + rng.random_range(0..9)).min(bytes.len());
-        match rng.random_range(0..5) {
-            _ if bytes.is_empty() => bytes.push(rng.random()),
-            0 => bytes[at] ^= 1 << rng.random_range(0..8),
-            1 => bytes[at] = rng.random(),
-            2 => drop(bytes.drain(at..end)),
-            3 => {
-                let copy = bytes[at..end].to_vec();
-                bytes.splice(at..at, copy);
-            }
-            _ => bytes.insert(at, b"NK()tleaubR.qhcX]}\x81\x85\xff\x7f\x80"[rng.random_range(0..23)]),
-        }
-    }
+    let refused = Cell::new(0);
+    fuzz::mutations(&seeds, 8000, |bytes| {
+        refused.set(refused.get() + usize::from(planetoid::fuzz_pickle(bytes).is_err()))
+    });
+    fuzz::mutations(&[index], 2000, |bytes| drop(planetoid::fuzz_test_index(bytes)));
+    assert!((2000..8000).contains(&refused.get()), "mutations must break files, but not all of them: {refused:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gnarl::experiment::report::{Status, Thesis};
 use gnarl::experiment::table::{OOM, acc, gcn, value, vanilla};
-use gnarl::experiment::{Progress, Property, Report, Row, RunnerWatch, Settings, Spec, Table, reproduce};
+use gnarl::experiment::{Progress, Property, Report, Row, RunnerWatch, Settings, Spec, Table, reproduce, with_stored};
 use gnarl::nn::Backbone;
 use gnarl::task::recipe::Recipe;
 use gnarl_graph::operator::ClassicalOperator;
@@ -143,6 +143,33 @@ fn an_interrupted_run_continues_where_it_was() {
     let (other, told) = run(&TOY, &Settings { runs: 2, columns: vec!["karate".into()], ..quick });
     assert_eq!(told[0].reused, 0);
     assert_eq!(other.rows[0].cells[0].ours.as_ref().unwrap().runs.len(), 2);
+}
+
+#[test]
+fn cells_of_other_selections_stand_beside_this_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let quick = Settings { runs: 1, ..settings(dir.path()) };
+    let karate = Settings { columns: vec!["karate".into()], ..quick.clone() };
+    let alone = run(&TOY, &karate).0;
+    assert_eq!(with_stored(&TOY, &karate, &alone).unwrap().csv(), alone.csv(), "nothing else is kept yet");
+
+    // Another column, one row of it: the first column stays, with its paired difference; the cell nobody ran says so.
+    let csbm = Settings { columns: vec!["csbm".into()], rows: Some("MLP".into()), ..quick.clone() };
+    let whole = with_stored(&TOY, &csbm, &run(&TOY, &csbm).0).unwrap();
+    assert_eq!((&whole.columns[..], whole.cells, whole.cells_stored), (&["karate", "csbm"][..], 4, 3));
+    assert!(!whole.interrupted);
+    assert_eq!(whole.rows[1].cells[0].ours, alone.rows[1].cells[0].ours);
+    assert_eq!(whole.rows[1].cells[0].paired, alone.rows[1].cells[0].paired);
+    assert_eq!(whole.rows[1].cells[1].status, Status::NotRun);
+
+    // A hole of this selection is kept as one, an earlier recipe stands below, and other runs are other cells.
+    let cora = Settings { columns: vec!["cora".into()], recipes: vec![Recipe::Default], ..quick.clone() };
+    let whole = with_stored(&TOY, &cora, &run(&TOY, &cora).0).unwrap();
+    assert_eq!(whole.recipes(), [Some(Recipe::Default), Some(Recipe::Thesis)]);
+    assert_eq!((whole.columns.len(), whole.cells, whole.cells_stored), (3, 12, 3));
+    assert_eq!(whole.rows[0].cells[1].status, Status::Hole);
+    let twice = Settings { runs: 2, ..karate };
+    assert_eq!(with_stored(&TOY, &twice, &run(&TOY, &twice).0).unwrap().columns, ["karate"]);
 }
 
 #[test]

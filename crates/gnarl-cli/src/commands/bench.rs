@@ -9,6 +9,7 @@ use gnarl::train::{Keep, Watch};
 use gnarl_graph::operator::ClassicalOperator;
 use serde::Serialize;
 
+use super::growth::GrowthArgs;
 use super::train::{ModelArgs, OperatorName, load_with_splits};
 use crate::args::Global;
 use crate::output::{Report, real};
@@ -18,6 +19,8 @@ use crate::output::{Report, real};
 pub enum BenchCommand {
     /// Median milliseconds of one training epoch: forward, backward, update
     Epoch(EpochArgs),
+    /// How the time of an epoch grows with the graph, on random graphs of one mean degree
+    Growth(GrowthArgs),
 }
 
 /// `gnarl bench epoch`

@@ -5,6 +5,7 @@ pub mod centrality;
 pub mod data;
 pub mod demo;
 pub mod energy;
+pub mod growth;
 pub mod predict;
 pub mod reproduce;
 pub mod spectrum;

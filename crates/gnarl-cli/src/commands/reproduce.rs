@@ -1,13 +1,13 @@
 //! `gnarl reproduce`: a table of the thesis, ours beside it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::experiment::cell::Work;
 use gnarl::experiment::report::{CellReport, Difference, Report as TableReport, Status, Thesis, recipe_name};
-use gnarl::experiment::{Progress, RunnerWatch, Settings, reproduce, tables};
+use gnarl::experiment::{Progress, RunnerWatch, Settings, reproduce, tables, with_stored};
 use gnarl::task::recipe::Recipe;
 use gnarl_graph::Error;
 use serde::Serialize;
@@ -124,25 +124,20 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     let report = reproduce(table, &settings, &RunnerWatch { on_cell: &tell, stop: interrupt::flag() })?;
     bar.finish_and_clear();
 
-    let mut reproduced = Reproduced { report, quick: args.quick && table.is_trained(), files: Vec::new() };
     let name = |ending: &str| args.out.join(format!("{}.{ending}", table.short_name()));
     let names = [name("csv"), name("json"), name("html")];
-    reproduced.files = names.iter().map(|file| file.display().to_string()).collect();
-    let json = serde_json::to_string_pretty(&reproduced)? + "\n";
-    for (file, content) in names.iter().zip([reproduced.report.csv(), json, reproduced.page()]) {
-        write_whole(file, &content)?;
+    let reproduced = |report| Reproduced {
+        report,
+        quick: args.quick && table.is_trained(),
+        files: names.iter().map(|file| file.display().to_string()).collect(),
+    };
+    // The files hold every finished cell, also of columns and rows that were not asked for this time.
+    let whole = reproduced(with_stored(table, &settings, &report)?);
+    let json = serde_json::to_string_pretty(&whole)? + "\n";
+    for (file, content) in names.iter().zip([whole.report.csv(), json, whole.page()]) {
+        output::write_whole(file, &content)?;
     }
-    Ok(ReproduceReport::Table(Box::new(reproduced)))
-}
-
-/// Writes under a temporary name and renames: a reader never sees half a file.
-fn write_whole(file: &Path, content: &str) -> gnarl_graph::Result<()> {
-    let temporary = file.with_extension(format!("{}.part", std::process::id()));
-    std::fs::write(&temporary, content).and_then(|()| std::fs::rename(&temporary, file)).map_err(|e| {
-        // Best effort: the error to report is the first one.
-        let _ = std::fs::remove_file(&temporary);
-        Error::io(file, e)
-    })
+    Ok(ReproduceReport::Table(Box::new(reproduced(report))))
 }
 
 fn list() -> Vec<Listed> {

@@ -18,5 +18,5 @@ pub mod table;
 pub mod tables;
 
 pub use report::Report;
-pub use runner::{Progress, RunnerWatch, Settings, reproduce};
+pub use runner::{Progress, RunnerWatch, Settings, reproduce, with_stored};
 pub use table::{Figure, Property, Row, Spec, Table};

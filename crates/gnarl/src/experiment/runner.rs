@@ -3,7 +3,7 @@
 //! Run `i` of every cell of a column takes the same split and the same seed, so the rows of a table can be compared run
 //! by run. A dataset that is not there leaves a hole, a cell that fails leaves its message; neither ends the rest.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use gnarl_graph::dataset::{self, Loaded, registry};
 use serde::Serialize;
 
 use super::cell::{CellConfig, Measured, Work};
-use super::report::Report;
+use super::report::{Report, Status};
 use super::table::{Table, dataset_name};
 use crate::error::{Error, Result};
 use crate::task::recipe::Recipe;
@@ -162,6 +162,35 @@ pub fn reproduce(table: &Table, settings: &Settings, watch: &RunnerWatch<'_>) ->
     }
     let outcomes: Vec<Outcome> = outcomes.into_iter().map(|o| o.unwrap_or(Outcome::NotRun)).collect();
     Report::new(table, settings, &plans, outcomes, start.elapsed().as_secs_f64())
+}
+
+/// The report with every other cell of the table that is kept under the same runs and seed, whatever its recipe: what
+/// earlier selections found stands beside what this one did. Nothing is run; rows and columns without a cell stay out.
+pub fn with_stored(table: &Table, settings: &Settings, report: &Report) -> Result<Report> {
+    let mut recipes = settings.recipes.clone();
+    recipes.extend([Recipe::Thesis, Recipe::Default].into_iter().filter(|r| !settings.recipes.contains(r)));
+    let everything = Settings { recipes, columns: Vec::new(), rows: None, ..settings.clone() };
+    let folder = settings.out.join("cells");
+    let mut found = Vec::new();
+    for plan in plan(table, &everything)? {
+        let asked = report.rows.iter().flat_map(|row| &row.cells).find(|cell| cell.config == plan.config);
+        let message = || asked.and_then(|cell| cell.message.clone()).unwrap_or_default();
+        let outcome = match asked.map(|cell| cell.status) {
+            Some(Status::Hole) => Outcome::Hole(message()),
+            Some(Status::Failed) => Outcome::Failed(message()),
+            _ => plan.config.stored(&folder)?.map_or(Outcome::NotRun, Outcome::Measured),
+        };
+        let is_shown = asked.is_some() || outcome != Outcome::NotRun;
+        found.push((plan, outcome, is_shown));
+    }
+    let shown = || found.iter().filter(|(.., is_shown)| *is_shown).map(|(plan, ..)| plan);
+    let rows: HashSet<_> = shown().map(|plan| (plan.recipe, plan.row)).collect();
+    let columns: HashSet<_> = shown().map(|plan| plan.column).collect();
+    found.retain(|(plan, ..)| rows.contains(&(plan.recipe, plan.row)) && columns.contains(&plan.column));
+    let (plans, outcomes): (Vec<_>, Vec<_>) = found.into_iter().map(|(plan, outcome, _)| (plan, outcome)).unzip();
+    let whole = Report::new(table, &everything, &plans, outcomes, report.seconds)?;
+    // A cell that nobody asked for this time is no interruption.
+    Ok(Report { interrupted: report.interrupted, ..whole })
 }
 
 /// The cells to run, column by column, so that a dataset is needed for as short a time as possible.

@@ -13,7 +13,7 @@ use crate::task::node::FeatureScaling;
 use crate::train::{StepSchedule, TrainConfig};
 
 /// Whose settings to start from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Recipe {
     /// The best honest setting known.

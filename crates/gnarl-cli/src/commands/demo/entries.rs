@@ -1,0 +1,72 @@
+//! What the demo trains: one entry per row of its table. A further axis is one more entry.
+
+use gnarl::nn::Backbone;
+use gnarl::task::node::OperatorChoice;
+use gnarl_graph::operator::ClassicalOperator;
+use serde::Serialize;
+
+/// A named configuration.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Entry {
+    /// What it changes about the plain GCN.
+    pub axis: &'static str,
+    /// The model, as people write it.
+    pub model: &'static str,
+    /// What nodes hear through, as people write it.
+    pub operator: &'static str,
+    /// The model.
+    #[serde(skip)]
+    pub backbone: Backbone,
+    /// The operator.
+    #[serde(skip)]
+    pub choice: OperatorChoice,
+}
+
+/// The row that others are compared with.
+pub const PLAIN: usize = 0;
+
+/// Every row, the plain GCN first.
+pub const ENTRIES: [Entry; 10] = [
+    usual("plain", "GCN", "A_hat", Backbone::Gcn),
+    gcn("A", ClassicalOperator::Adjacency),
+    gcn("H = D^-1 A", ClassicalOperator::MeanAggregation),
+    gcn("L_sym", ClassicalOperator::SymmetricLaplacian),
+    usual("model", "SGC", "A_hat", Backbone::Sgc),
+    usual("model", "APPNP", "A_hat, 10 steps", Backbone::Appnp),
+    usual("model", "GraphSAGE", "H and itself", Backbone::Sage),
+    usual("model", "GIN", "A and itself", Backbone::Gin),
+    usual("model", "GATv2", "attention", Backbone::GatV2),
+    usual("model", "MLP", "none", Backbone::Mlp),
+];
+
+const fn usual(axis: &'static str, model: &'static str, operator: &'static str, backbone: Backbone) -> Entry {
+    Entry { axis, model, operator, backbone, choice: OperatorChoice::Usual }
+}
+
+const fn gcn(operator: &'static str, kind: ClassicalOperator) -> Entry {
+    let choice = OperatorChoice::Classical(kind);
+    Entry { axis: "operator", model: "GCN", operator, backbone: Backbone::Gcn, choice }
+}
+
+impl Entry {
+    /// `GCN, A_hat`
+    pub fn name(&self) -> String {
+        format!("{}, {}", self.model, self.operator)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_names_of_their_own_and_the_plain_one_is_plain() {
+        let mut names: Vec<String> = ENTRIES.iter().map(Entry::name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), ENTRIES.len());
+        let plain = ENTRIES[PLAIN];
+        assert_eq!((plain.backbone, plain.choice), (Backbone::Gcn, OperatorChoice::Usual));
+        assert_eq!(ENTRIES.iter().filter(|entry| entry.axis == "plain").count(), 1);
+    }
+}

@@ -1,0 +1,185 @@
+//! The demo's page: the club, the table, the curves, who is mistaken for whom.
+
+use gnarl_graph::Graph;
+
+use super::entries::PLAIN;
+use super::layout::layout;
+use super::{Answers, DemoReport, Difference, NEXT, Row, sights};
+use crate::html::{self, COLOURS, Cell, Dots, Line, escape};
+use crate::output::real;
+
+/// The whole page.
+pub fn page(report: &DemoReport, graph: &Graph) -> String {
+    let at = layout(graph);
+    let plain = &report.rows[PLAIN];
+    let mut body = String::from(
+        "<p>In the 1970s Wayne Zachary watched a karate club of 34 members fall apart. He wrote down who met whom \
+         outside the club: 78 ties. A model sees these ties and the community of a few members, and has to \
+         name the community of all others. The members' features say nothing but who they are, so whatever a model \
+         gets right beyond guessing it has from the ties.</p>\n",
+    );
+    body += "<h2>The club, and where a plain GCN goes wrong</h2>\n";
+    body += &picture(graph, &at, &plain.answers, 640.0, true);
+    body += "<p>Colours are communities, larger circles have more ties. The dark arc around a member is the share of tests \
+             in which the GCN named the wrong community: a closed ring is always wrong. Rest the pointer on a member for \
+             the figures.</p>\n";
+    body += &confused(graph, &plain.answers);
+
+    body += "<h2>How well the models do</h2>\n<p>";
+    body += &report.protocol_text().map(|line| escape(&line)).join(".<br>");
+    body += ".</p>\n";
+    if report.interrupted {
+        body += "<p><strong>Interrupted: these are the epochs done so far.</strong></p>\n";
+    }
+    body += &accuracy_table(report);
+    let rows: Vec<Dots<'_>> = std::iter::once(Dots { name: "largest community".into(), values: &report.majority.runs })
+        .chain(report.rows.iter().map(|row| Dots { name: row.entry.name(), values: &row.test_accuracy.runs }))
+        .collect();
+    body += &html::dot_chart("Test accuracy of every split, and the mean", "test accuracy, %", &rows);
+
+    body += "<h2>How they learn</h2>\n";
+    let names: Vec<String> = report.rows.iter().map(|row| row.entry.name()).collect();
+    let lines = |curve: fn(&Row) -> &[f64]| {
+        let of = |(row, name): (_, &'_ String)| -> (String, Vec<f64>) { (name.clone(), curve(row).to_vec()) };
+        report.rows.iter().zip(&names).map(of).collect::<Vec<_>>()
+    };
+    for (title, curves) in [
+        ("Validation accuracy, mean over splits, %", lines(|row| &row.val_curve)),
+        ("Training loss, mean over splits", lines(|row| &row.loss_curve)),
+    ] {
+        let lines: Vec<Line<'_>> = curves.iter().map(|(name, values)| Line { name, values }).collect();
+        body += &html::line_chart(title, "", &lines);
+    }
+
+    body += "<h2>Every model's mistakes</h2>\n<div class=\"grid\">\n";
+    for row in &report.rows {
+        let wrong = escape(&format!("{}: {:.1} %", row.entry.name(), row.test_accuracy.mean));
+        body += &format!(
+            "<figure>{}<figcaption>{wrong}</figcaption></figure>\n",
+            picture(graph, &at, &row.answers, 260.0, false)
+        );
+    }
+    body += "</div>\n<h2>The graphs that come with gnarl</h2>\n";
+    body += &sights::markup(&report.graphs);
+    body += "<h2>What next</h2>\n<ul>\n";
+    for (command, why) in NEXT {
+        body += &format!("<li><code>{}</code>: {}</li>\n", escape(command), escape(why));
+    }
+    html::page("Who belongs to whom? gnarl on Zachary's karate club", &(body + "</ul>\n"))
+}
+
+fn accuracy_table(report: &DemoReport) -> String {
+    let of_majority = format!("{:.1} ± {:.1}", report.majority.mean, report.majority.std);
+    let dash = || Cell::text("-");
+    let mut rows = vec![("largest community".to_string(), vec![dash(), Cell::text(&of_majority), dash(), dash()])];
+    for row in &report.rows {
+        let accuracy = format!("{:.1} ± {:.1}", row.test_accuracy.mean, row.test_accuracy.std);
+        let difference = row.minus_plain.as_ref().map_or_else(dash, difference_cell);
+        let fields =
+            vec![Cell::text(row.entry.operator), Cell::text(&accuracy), difference, Cell::text(&real(row.epoch_ms))];
+        rows.push((row.entry.model.to_string(), fields));
+    }
+    html::table(&["model", "hears through", "test accuracy, %", "minus plain GCN", "ms an epoch"], &rows)
+}
+
+fn difference_cell(difference: &Difference) -> Cell {
+    let class = match (difference.is_clear, difference.mean > 0.0) {
+        (false, _) => "",
+        (true, true) => "above",
+        (true, false) => "below",
+    };
+    Cell { markup: escape(difference.text().trim_end()), class }
+}
+
+/// Who is most often mistaken, and for what.
+fn confused(graph: &Graph, answers: &[Answers]) -> String {
+    let mut worst: Vec<u32> = (0..answers.len() as u32).filter(|&u| answers[u as usize].wrong > 0).collect();
+    worst.sort_by(|&a, &b| {
+        answers[b as usize].share_wrong().total_cmp(&answers[a as usize].share_wrong()).then(a.cmp(&b))
+    });
+    let items: Vec<String> =
+        worst.iter().take(5).map(|&u| format!("<li>{}</li>\n", escape(&story(graph, answers, u)))).collect();
+    if items.is_empty() {
+        return "<p>It never went wrong.</p>\n".to_string();
+    }
+    format!("<p>Hardest to place:</p>\n<ul>\n{}</ul>\n", items.concat())
+}
+
+/// `member 9 of community 0: wrong in 7 of 11 tests, then called 1; of 2 ties, 1 inside the community`
+fn story(graph: &Graph, answers: &[Answers], u: u32) -> String {
+    let class = |u: u32| graph.labels().and_then(|labels| labels.get(u));
+    let answer = &answers[u as usize];
+    let own = class(u);
+    let mut text = format!("member {u}");
+    if let Some(own) = own {
+        text += &format!(" of community {own}");
+    }
+    text += &format!(": wrong in {} of {} tests", answer.wrong, answer.tested());
+    let others = (0..answer.counts.len()).filter(|&c| Some(c as u32) != own && answer.counts[c] > 0);
+    if let Some(called) = others.max_by_key(|&c| (answer.counts[c], std::cmp::Reverse(c))) {
+        text += &format!(", mostly called {called}");
+    }
+    let inside = graph.neighbours(u).iter().filter(|&&v| class(v) == own).count();
+    text + &format!("; {inside} of {} ties inside the community", graph.degree(u))
+}
+
+/// The graph with its classes as colours and an arc around each node for the share of wrong answers.
+fn picture(graph: &Graph, at: &[(f64, f64)], answers: &[Answers], size: f64, with_names: bool) -> String {
+    let radius = |u: u32| size * (0.012 + 0.0035 * (graph.degree(u) as f64).sqrt());
+    let margin = size * 0.06;
+    let place = |u: u32| {
+        let (x, y) = at[u as usize];
+        (margin + x * (size - 2.0 * margin), margin + y * (size - 2.0 * margin))
+    };
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {size} {size}\" width=\"{size}\" role=\"img\" aria-label=\"the graph, its classes and the mistakes\" \
+         font-size=\"{:.1}\" text-anchor=\"middle\">\n<g stroke=\"#888\" stroke-opacity=\"0.45\">\n",
+        size * 0.017
+    );
+    for (u, v) in graph.edges() {
+        let ((x1, y1), (x2, y2)) = (place(u), place(v));
+        svg += &format!("<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>\n");
+    }
+    svg += "</g>\n";
+    for u in 0..graph.num_nodes() as u32 {
+        let ((x, y), r) = (place(u), radius(u));
+        let class = graph.labels().and_then(|labels| labels.get(u)).unwrap_or(0) as usize;
+        let colour = COLOURS[class % COLOURS.len()];
+        svg += &format!("<g class=\"node\"><circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{r:.1}\" fill=\"{colour}\"/>");
+        let wrong = 100.0 * answers[u as usize].share_wrong();
+        if wrong > 0.0 {
+            svg += &format!(
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{:.1}\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"{:.1}\" \
+                 pathLength=\"100\" stroke-dasharray=\"{wrong:.0} 100\" transform=\"rotate(-90 {x:.1} {y:.1})\"/>",
+                r + size * 0.006,
+                size * 0.006
+            );
+        }
+        if with_names {
+            svg += &format!("<text x=\"{x:.1}\" y=\"{:.1}\" fill=\"#fff\">{u}</text>", y + size * 0.006);
+        }
+        svg += &format!("<title>{}</title></g>\n", escape(&story(graph, answers, u)));
+    }
+    svg + "</svg>\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::dataset::embedded::karate;
+
+    #[test]
+    fn a_picture_has_every_node_and_edge_and_an_arc_for_who_is_wrong() {
+        let graph = karate();
+        let mut answers = vec![Answers { counts: vec![4, 0, 0, 0], wrong: 0 }; 34];
+        answers[9] = Answers { counts: vec![1, 3, 0, 0], wrong: 3 };
+        let svg = picture(&graph, &layout(&graph), &answers, 640.0, true);
+        assert_eq!((svg.matches("<line").count(), svg.matches("class=\"node\"").count()), (78, 34));
+        assert_eq!((svg.matches("stroke-dasharray").count(), svg.matches("<text").count()), (1, 34));
+        assert!(svg.contains("stroke-dasharray=\"75 100\""), "{svg}");
+        let told = "member 9 of community 0: wrong in 3 of 4 tests, mostly called 1; 1 of 2 ties inside the community";
+        assert!(svg.contains(told), "{svg}");
+        assert!(confused(&graph, &answers).contains(told));
+        assert!(confused(&graph, &answers[..9]).contains("never"));
+    }
+}

@@ -1,0 +1,176 @@
+//! `gnarl bench growth`: how the time of an epoch grows with the graph.
+
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use gnarl::nn::Backbone;
+use gnarl::task::node::{self, OperatorChoice, Preparation, Prepared};
+use gnarl::task::recipe::Recipe;
+use gnarl::train::{Keep, Watch, median};
+use gnarl_graph::generate::{CsbmConfig, csbm};
+use gnarl_graph::{Error, Split};
+use serde::Serialize;
+
+use crate::args::Global;
+use crate::output::{self, Report, count, real};
+use crate::progress;
+
+/// `gnarl bench growth`
+#[derive(Debug, Args)]
+pub struct GrowthArgs {
+    /// gcn, gat, gatv2, gin, sage, sgc, appnp, pna or mlp
+    #[arg(long, default_value = "gcn")]
+    pub model: Backbone,
+    /// Numbers of nodes, at least two
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000,30000,100000,300000,1000000")]
+    pub sizes: Vec<usize>,
+    /// Mean degree of every graph
+    #[arg(long, default_value_t = 10.0)]
+    pub degree: f64,
+    /// How often every size is measured, in turn
+    #[arg(long, default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    pub rounds: usize,
+}
+
+/// Epochs of a measurement: many where they are short, so that a median means something.
+fn epochs(num_nodes: usize) -> usize {
+    (2_000_000 / num_nodes.max(1)).clamp(5, 100)
+}
+
+/// What `gnarl bench growth` found.
+#[derive(Debug, Serialize)]
+pub struct GrowthReport {
+    model: String,
+    /// What the graphs are.
+    graph: String,
+    sizes: Vec<Size>,
+    /// The slope of log milliseconds over log nodes, by least squares.
+    exponent: f64,
+    threads: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Size {
+    nodes: usize,
+    edges: usize,
+    epochs: usize,
+    /// The median of the rounds' median epochs.
+    epoch_ms: f64,
+    /// Each round's median epoch.
+    rounds_ms: Vec<f64>,
+}
+
+/// One graph, ready to train on.
+struct Subject {
+    prepared: Prepared,
+    split: Split,
+    nodes: usize,
+    edges: usize,
+}
+
+/// Measures every size in turn, as often as asked.
+pub fn growth(global: &Global, args: &GrowthArgs) -> anyhow::Result<GrowthReport> {
+    let mut distinct = args.sizes.clone();
+    distinct.sort_unstable();
+    distinct.dedup();
+    if distinct.len() < 2 {
+        return Err(Error::argument("bench growth", "--sizes needs two different numbers to fit a slope to").into());
+    }
+    let (network, mut training, features) = Recipe::Default.settings("csbm", args.model);
+    training.keep = Keep::Last;
+    let like = CsbmConfig { mean_degree: args.degree, ..CsbmConfig::default() };
+    let preparation = Preparation { operator: OperatorChoice::Usual, features };
+    let make = |&num_nodes: &usize| -> anyhow::Result<Subject> {
+        let graph = csbm(&CsbmConfig { num_nodes, ..like.clone() }, global.seed)?;
+        let prepared = Prepared::new(&graph, args.model, preparation)?;
+        let split = graph.split("public")?.clone();
+        Ok(Subject { prepared, split, nodes: num_nodes, edges: graph.num_edges() })
+    };
+    let subjects: Vec<Subject> =
+        progress::during("drawing graphs", || args.sizes.iter().map(make).collect::<Result<_, _>>())?;
+
+    let bar = progress::steps(&format!("{} epochs", args.model), (args.rounds * subjects.len()) as u64);
+    let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
+    let mut rounds_ms = vec![Vec::with_capacity(args.rounds); subjects.len()];
+    for _ in 0..args.rounds {
+        for (subject, ms) in subjects.iter().zip(&mut rounds_ms) {
+            training.epochs = epochs(subject.nodes);
+            let (run, _) = node::run(&subject.prepared, &network, &training, &subject.split, global.seed, &watch)?;
+            ms.push(run.trained.epoch_ms);
+            bar.inc(1);
+        }
+    }
+    bar.finish_and_clear();
+    let of = |(subject, rounds_ms): (&Subject, Vec<f64>)| Size {
+        nodes: subject.nodes,
+        edges: subject.edges,
+        epochs: epochs(subject.nodes),
+        epoch_ms: median(rounds_ms.clone()),
+        rounds_ms,
+    };
+    let sizes: Vec<Size> = subjects.iter().zip(rounds_ms).map(of).collect();
+    Ok(GrowthReport {
+        model: args.model.to_string(),
+        graph: format!(
+            "contextual block model: {} classes, {} % of edges inside, mean degree {}, {} dense features; neighbours are \
+             anywhere in memory",
+            like.num_classes,
+            100.0 * like.homophily,
+            args.degree,
+            like.num_features
+        ),
+        exponent: slope(&sizes.iter().map(|s| ((s.nodes as f64).ln(), s.epoch_ms.ln())).collect::<Vec<_>>()),
+        sizes,
+        threads: rayon::current_num_threads(),
+    })
+}
+
+/// The slope of the line through points by least squares.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let n = points.len() as f64;
+    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), p| (x + p.0 / n, y + p.1 / n));
+    let (above, below) = points.iter().fold((0.0, 0.0), |(a, b), p| (a + (p.0 - x) * (p.1 - y), b + (p.0 - x).powi(2)));
+    above / below
+}
+
+impl Report for GrowthReport {
+    fn text(&self) -> String {
+        let mut table = output::table(&[">nodes", ">edges", ">ms an epoch", ">ns a node", ">rounds, ms"]);
+        for size in &self.sizes {
+            table.add_row([
+                count(size.nodes as u64),
+                count(size.edges as u64),
+                real(size.epoch_ms),
+                real(size.epoch_ms * 1e6 / size.nodes as f64),
+                size.rounds_ms.iter().map(|ms| real(*ms)).collect::<Vec<_>>().join(" "),
+            ]);
+        }
+        format!(
+            "{}, {} threads; {}\n\n{}\ntime grows with nodes to the power {:.3}\n",
+            self.model,
+            self.threads,
+            self.graph,
+            output::render(&table),
+            self.exponent
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ms = 3 n^1.25, and noise that no line follows.
+    #[test]
+    fn the_exponent_is_that_of_the_power_law() {
+        let points = [1e2, 1e3, 1e5].map(|n: f64| (n.ln(), (3.0 * n.powf(1.25)).ln()));
+        assert!((slope(&points) - 1.25).abs() < 1e-12);
+        assert!((slope(&[(0.0, 0.0), (1.0, 2.0), (2.0, 1.0)]) - 0.5).abs() < 1e-12, "by hand: 1 / 2");
+    }
+
+    #[test]
+    fn long_epochs_are_few() {
+        assert_eq!([100, 30_000, 1_000_000].map(epochs), [100, 66, 5]);
+    }
+}
