@@ -84,7 +84,7 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
 pub fn propagate_linear(operator: &Operator, x: &Input, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let (in_dim, out_dim) = weight.dims2()?;
     match x {
-        Input::Dense(x) if in_dim < out_dim => Input::Dense(operator.apply(x)?).matmul(weight, bias),
+        Input::Dense(x) if in_dim < out_dim => Input::Dense(operator.apply_to_features(x)?).matmul(weight, bias),
         _ => operator.apply_with_bias(&x.matmul(weight, None)?, bias),
     }
 }

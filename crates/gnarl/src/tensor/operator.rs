@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::sync::{Arc, OnceLock};
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, bail};
+use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, TensorId, bail};
 use gnarl_graph::CsrMatrix;
 use rayon::prelude::*;
 
@@ -48,11 +48,18 @@ struct Constants {
     transposed: OnceLock<Arc<Constants>>,
     head: OnceLock<Operator>,
     with_own: OnceLock<Operator>,
+    applied: OnceLock<(TensorId, Tensor)>,
 }
 
 impl Constants {
     fn new(values: Vec<f32>) -> Arc<Self> {
-        Arc::new(Self { values, transposed: OnceLock::new(), head: OnceLock::new(), with_own: OnceLock::new() })
+        Arc::new(Self {
+            values,
+            transposed: OnceLock::new(),
+            head: OnceLock::new(),
+            with_own: OnceLock::new(),
+            applied: OnceLock::new(),
+        })
     }
 
     fn transposed(&self, pattern: &Pattern) -> Arc<Constants> {
@@ -240,6 +247,24 @@ impl Operator {
             }
             (Values::Factored(factored), bias) => factored.apply(&x, bias, None),
         }
+    }
+
+    /// [`apply`](Self::apply) to node features: where neither they nor the operator ever change, the product is kept, and a
+    /// network that hears the same features every epoch pays for it once.
+    pub fn apply_to_features(&self, x: &Tensor) -> Result<Tensor> {
+        let (Values::Ones(constants) | Values::Constant(constants)) = &self.values else { return self.apply(x) };
+        if x.is_variable() || x.track_op() {
+            return self.apply(x);
+        }
+        if let Some((id, product)) = constants.applied.get()
+            && *id == x.id()
+        {
+            return Ok(product.clone());
+        }
+        let product = self.apply(x)?;
+        // Only the first features are kept; others are multiplied each time.
+        let _ = constants.applied.set((x.id(), product.clone()));
+        Ok(product)
     }
 
     /// `dropout(relu(self · x + bias))`, in one operation where no entry takes a gradient.
@@ -677,6 +702,17 @@ mod tests {
             assert_close(&together, &apart);
             gradients(&together).iter().zip(gradients(&apart)).for_each(|(a, b)| assert_close(a, &b));
         }
+    }
+
+    #[test]
+    fn features_are_heard_once() {
+        let (op, x, y) = (random_pattern(6, 6, 0.4, 1), random(&[6, 3], 2), random(&[6, 3], 3));
+        let first = op.apply_to_features(&x).unwrap();
+        assert_eq!(first.id(), op.apply_to_features(&x).unwrap().id(), "kept");
+        assert_close(&first, &op.apply(&x).unwrap());
+        assert_close(&op.apply_to_features(&y).unwrap(), &op.apply(&y).unwrap());
+        let variable = Var::from_tensor(&x).unwrap();
+        assert!(op.apply_to_features(&variable).unwrap().track_op(), "what takes gradients is never kept");
     }
 
     #[test]
