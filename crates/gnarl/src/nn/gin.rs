@@ -53,13 +53,13 @@ impl Gin {
     }
 }
 
-impl Layer for Gin {
-    /// The first linear map comes before the sum, which it commutes with and which it usually makes narrower.
-    fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+impl Gin {
+    /// What stands between the two linear maps. The first one comes before the sum, which it commutes with and which it
+    /// usually makes narrower.
+    fn hidden(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let (weight, bias) = (pass.weight(self.first.weight), self.first.bias.map(|b| pass.weight(b)));
         if let (None, None, Some(with_own), Some(bias)) = (self.epsilon, &self.norm, operator.with_own(), bias) {
-            let h = propagate_activated(&with_own, x, weight, bias, Dropout::NONE)?;
-            return self.second.forward(&Input::Dense(h), pass);
+            return propagate_activated(&with_own, x, weight, bias, Dropout::NONE).map(Input::Dense);
         }
         let mapped = x.matmul(weight, None)?;
         let heard = operator.apply_with_bias(&mapped, bias)?;
@@ -72,7 +72,17 @@ impl Layer for Gin {
         if let Some(norm) = &self.norm {
             h = norm.forward(&h, pass)?;
         }
-        self.second.forward(&Input::Dense(relu_dropout(&h, Dropout::NONE)?), pass)
+        relu_dropout(&h, Dropout::NONE).map(Input::Dense)
+    }
+}
+
+impl Layer for Gin {
+    fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        self.second.forward(&self.hidden(operator, x, pass)?, pass)
+    }
+
+    fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
+        self.second.forward_activated(&self.hidden(operator, x, pass)?, pass, dropout)
     }
 
     fn out_dim(&self) -> usize {

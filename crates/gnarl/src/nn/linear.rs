@@ -6,7 +6,7 @@ use gnarl_graph::random::Rng;
 
 use super::init::Init;
 use super::params::{Group, ParamId, Params, Pass};
-use crate::tensor::Operator;
+use crate::tensor::{Dropout, Operator, affine, relu_dropout};
 
 /// What enters a layer: features that stay sparse, or a dense matrix.
 #[derive(Debug, Clone)]
@@ -76,13 +76,10 @@ impl Input {
     pub fn matmul(&self, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         match self {
             Input::Sparse(x) => x.apply_with_bias(weight, bias),
-            Input::Dense(x) => {
-                let y = x.matmul(weight)?;
-                match bias {
-                    Some(bias) => crate::tensor::add_bias(&y, bias),
-                    None => Ok(y),
-                }
-            }
+            Input::Dense(x) => match bias {
+                Some(bias) => affine(x, weight, bias, None),
+                None => x.matmul(weight),
+            },
         }
     }
 
@@ -169,5 +166,14 @@ impl Linear {
     /// `x · W + b`.
     pub fn forward(&self, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         x.matmul(pass.weight(self.weight), self.bias.map(|b| pass.weight(b)))
+    }
+
+    /// `dropout(relu(x · W + b))`.
+    pub fn forward_activated(&self, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
+        match (x, self.bias) {
+            (Input::Dense(x), Some(bias)) => affine(x, pass.weight(self.weight), pass.weight(bias), Some(dropout)),
+            (Input::Sparse(x), Some(bias)) => x.apply_activated(pass.weight(self.weight), pass.weight(bias), dropout),
+            (_, None) => relu_dropout(&self.forward(x, pass)?, dropout),
+        }
     }
 }

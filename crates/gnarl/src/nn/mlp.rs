@@ -7,7 +7,7 @@ use gnarl_graph::random::Rng;
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Params, Pass};
-use crate::tensor::Operator;
+use crate::tensor::{Dropout, Operator};
 
 /// One layer of an MLP.
 #[derive(Debug)]
@@ -25,6 +25,10 @@ impl Deaf {
 impl Layer for Deaf {
     fn forward(&self, _operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         self.linear.forward(x, pass)
+    }
+
+    fn forward_activated(&self, _operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
+        self.linear.forward_activated(x, pass, dropout)
     }
 
     fn out_dim(&self) -> usize {

@@ -20,7 +20,7 @@ use super::mlp::Deaf;
 use super::params::{Group, ParamId, Params, Pass};
 use super::pna::Pna;
 use super::sage::Sage;
-use crate::tensor::{Operator, dropout, relu_dropout};
+use crate::tensor::{Operator, dropout};
 
 /// The kinds of network, by the layer they are made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -361,7 +361,7 @@ impl Network {
         match &self.body {
             Body::Stack(layers) => self.run_stack(layers, hear, x.clone(), pass),
             Body::Embedded(embed, layers) => {
-                let h = relu_dropout(&embed.forward(x, pass)?, pass.dropout(self.config.dropout, EMBEDDING_SITE))?;
+                let h = embed.forward_activated(x, pass, pass.dropout(self.config.dropout, EMBEDDING_SITE))?;
                 self.run_stack(layers, hear, Input::Dense(h), pass)
             }
             Body::Sgc(linear) => {
@@ -374,7 +374,7 @@ impl Network {
                 Ok(h)
             }
             Body::Appnp(first, second) => {
-                let h = relu_dropout(&first.forward(x, pass)?, pass.dropout(self.config.dropout, 0))?;
+                let h = first.forward_activated(x, pass, pass.dropout(self.config.dropout, 0))?;
                 let predicted = second.forward(&Input::Dense(h), pass)?;
                 let kept = (&predicted * self.config.appnp_alpha)?;
                 let mut h = predicted;

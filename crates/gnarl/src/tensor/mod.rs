@@ -10,6 +10,7 @@
 mod activation;
 mod adam;
 mod attention;
+mod dense;
 mod factored;
 mod kernels;
 mod loss;
@@ -23,6 +24,7 @@ pub(crate) mod testing;
 pub use activation::{Dropout, dropout, relu_dropout};
 pub use adam::{Adam, AdamSettings};
 pub use attention::{additive_scores, gatv2_scores};
+pub use dense::affine;
 pub use factored::Skeleton;
 pub use loss::masked_cross_entropy;
 pub use operator::{Operator, add_bias, constant_convolution, sampled_products};
