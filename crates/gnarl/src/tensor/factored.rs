@@ -67,15 +67,17 @@ impl Skeleton {
         self.weights.as_ref().map_or(1.0, |w| w[arc])
     }
 
-    /// `A diag(factor)`: a value for each entry, the factor given by its position among a node's numbers.
-    fn scaled(&self, factors: Factors<'_>, position: usize) -> Vec<f32> {
-        let nodes = (0..self.num_nodes()).map(|node| factors.get(node, position));
-        let factor: Vec<f32> = nodes.collect();
-        let columns = self.adjacency.indices().iter().map(|&c| factor[c as usize]);
-        match &self.weights {
-            None => columns.collect(),
-            Some(weights) => columns.zip(weights).map(|(c, w)| c * w).collect(),
-        }
+    /// `A diag(f_p)` of each part: a value for each entry, the factor given by its position among a node's numbers.
+    fn scaled(&self, factors: Factors<'_>, position: fn(usize) -> usize) -> Vec<Vec<f32>> {
+        let of_part = |part: usize| -> Vec<f32> {
+            let factor: Vec<f32> = (0..self.num_nodes()).map(|node| factors.get(node, position(part))).collect();
+            let columns = self.adjacency.indices().iter().map(|&c| factor[c as usize]);
+            match &self.weights {
+                None => columns.collect(),
+                Some(weights) => columns.zip(weights).map(|(c, w)| c * w).collect(),
+            }
+        };
+        (0..factors.parts()).map(of_part).collect()
     }
 
     /// The rows of A with these values.
@@ -226,10 +228,7 @@ impl Apply {
             bail!("{}: a bias of {} for {width} columns", Self::NAME, bias.len());
         }
         let skeleton = &*self.skeleton;
-        let scale = |position: fn(usize) -> usize| {
-            (0..factors.parts()).map(|part| skeleton.scaled(factors, position(part))).collect()
-        };
-        let scaled = self.scaled.columns.get_or_init(|| scale(column_factor));
+        let scaled = self.scaled.columns.get_or_init(|| skeleton.scaled(factors, column_factor));
         let others: Vec<Vec<f32>> = scaled[1..].iter().map(|values| skeleton.gather(values, x, width)).collect();
         let (mut first, mut out) = (vec![0f32; nodes * width], vec![0f32; nodes * width]);
         let rows = skeleton.rows(&scaled[0]);
@@ -257,9 +256,7 @@ impl Apply {
         let f = Factors::new(slice(&storage_f.0, storage_f.1)?, nodes);
         let (x_values, g_values) = (slice(&storage_x.0, storage_x.1)?, slice(&storage_g.0, storage_g.1)?);
         let skeleton = &*self.skeleton;
-        let scale =
-            |position: fn(usize) -> usize| (0..f.parts()).map(|part| skeleton.scaled(f, position(part))).collect();
-        let scaled = self.scaled.rows.get_or_init(|| scale(row_factor));
+        let scaled = self.scaled.rows.get_or_init(|| skeleton.scaled(f, row_factor));
         let others: Vec<Vec<f32>> = scaled[1..].iter().map(|values| skeleton.gather(values, g_values, width)).collect();
         let heard = self.heard.as_ref().and_then(OnceLock::get);
         let (mut to_x, mut to_factors) = (vec![0f32; nodes * width], vec![0f32; nodes * f.stride]);
