@@ -105,7 +105,7 @@ fn assert_close(what: &str, got: &[f32], expected: &[f64]) {
 /// What a case runs.
 enum Model {
     Layer(Params, Box<dyn Layer>, Operator),
-    Network(Network, Propagation),
+    Network(Box<Network>, Propagation),
     Norm(Params, BatchNorm),
     Readout(Params, Readout, Membership),
 }
@@ -160,7 +160,7 @@ impl Model {
             },
             _ => classical(graph, ClassicalOperator::NormalisedAdjacency).unwrap().into(),
         };
-        Model::Network(Network::new(&config, case.x[0].len(), s.out_dim, 0.0, 1).unwrap(), hear)
+        Model::Network(Box::new(Network::new(&config, case.x[0].len(), s.out_dim, 0.0, 1).unwrap()), hear)
     }
 
     fn params(&self) -> &Params {

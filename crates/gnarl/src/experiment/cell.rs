@@ -69,7 +69,7 @@ pub struct Measured {
     pub seconds: f64,
     /// What a learnable operator came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operator: Option<LearnedOperator>,
+    pub operator: Option<Box<LearnedOperator>>,
 }
 
 /// A learnable operator, after the runs of a cell.
@@ -163,7 +163,7 @@ impl CellConfig {
                 if stop.load(Ordering::Relaxed) || done.iter().any(|run| run.trained.interrupted) {
                     return Ok(None);
                 }
-                operator = LearnedOperator::of(&settled.preparation, &done);
+                operator = LearnedOperator::of(&settled.preparation, &done).map(Box::new);
                 let curve = done[0].trained.curve.iter().map(|epoch| epoch.val_accuracy).collect();
                 (
                     done.iter().map(|run| run.test_accuracy).collect(),

@@ -302,7 +302,7 @@ mod tests {
                 let cgso = Cgso::new(&graph, config(centrality, Op::Adjacency)).unwrap();
                 let parts = cgso.config().centrality.iter().count();
                 let scalars = Tensor::from_vec(scalars.repeat(parts), 7 * parts, &Device::Cpu).unwrap();
-                check_gradients(&[scalars.clone()], |v| cgso.with_scalars(&v[0])?.apply(&x));
+                check_gradients(std::slice::from_ref(&scalars), |v| cgso.with_scalars(&v[0])?.apply(&x));
                 check_gradients(&[scalars], |v| cgso.with_scalars(&v[0])?.values());
             }
         }

@@ -44,14 +44,18 @@ impl Side {
         self.weights.as_ref().map_or(1.0, |w| w[entry])
     }
 
-    /// The entries times a factor of their columns, given by its position among a node's numbers.
-    fn scaled(&self, factors: Factors<'_>, position: usize) -> Vec<f32> {
-        let factor: Vec<f32> = (0..self.pattern.num_cols()).map(|node| factors.get(node, position)).collect();
-        let columns = self.pattern.indices().iter().map(|&c| factor[c as usize]);
-        match &self.weights {
-            None => columns.collect(),
-            Some(weights) => columns.zip(weights).map(|(c, w)| c * w).collect(),
-        }
+    /// For each part the entries times a factor of their columns, given by its position among a node's numbers.
+    fn scaled(&self, factors: Factors<'_>, position: fn(usize) -> usize) -> Vec<Vec<f32>> {
+        let of_part = |part: usize| -> Vec<f32> {
+            let nodes = 0..self.pattern.num_cols();
+            let factor: Vec<f32> = nodes.map(|node| factors.get(node, position(part))).collect();
+            let columns = self.pattern.indices().iter().map(|&c| factor[c as usize]);
+            match &self.weights {
+                None => columns.collect(),
+                Some(weights) => columns.zip(weights).map(|(c, w)| c * w).collect(),
+            }
+        };
+        (0..factors.parts()).map(of_part).collect()
     }
 
     fn rows<'a>(&'a self, values: &'a [f32]) -> Rows<'a> {
@@ -253,8 +257,7 @@ impl Apply {
             bail!("{}: a bias of {} for {width} columns", Self::NAME, bias.len());
         }
         let side = &*self.skeleton.hears;
-        let scale = || (0..factors.parts()).map(|part| side.scaled(factors, column_factor(part))).collect();
-        let scaled: &Vec<Vec<f32>> = self.scaled.columns.get_or_init(scale);
+        let scaled = self.scaled.columns.get_or_init(|| side.scaled(factors, column_factor));
         let others: Vec<Vec<f32>> = scaled[1..].iter().map(|values| side.gather(values, x, width)).collect();
         let (mut first, mut out) = (vec![0f32; listeners * width], vec![0f32; listeners * width]);
         let rows = side.rows(&scaled[0]);
@@ -282,8 +285,7 @@ impl Apply {
         let f = Factors::new(slice(&storage_f.0, storage_f.1)?, storage_f.1)?;
         let (x_values, g_values) = (slice(&storage_x.0, storage_x.1)?, slice(&storage_g.0, storage_g.1)?);
         let side = &*self.skeleton.heard_by;
-        let scale = || (0..f.parts()).map(|part| side.scaled(f, row_factor(part))).collect();
-        let scaled: &Vec<Vec<f32>> = self.scaled.rows.get_or_init(scale);
+        let scaled = self.scaled.rows.get_or_init(|| side.scaled(f, row_factor));
         let others: Vec<Vec<f32>> = scaled[1..].iter().map(|values| side.gather(values, g_values, width)).collect();
         let heard = self.heard.as_ref().and_then(OnceLock::get);
         let (mut to_x, mut to_factors) = (vec![0f32; heard_nodes * width], vec![0f32; shape.elem_count()]);

@@ -102,7 +102,8 @@ impl Operator {
     }
 
     /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` over the pattern of A + I. `factors` has shape `[nodes, 1 + 2 · parts]` (d,
-    /// then r and c of each part) and may take gradients.
+    /// then r and c of each part) and may take gradients. They are read once: after changing a variable in place, make
+    /// the operator anew, as every pass does.
     pub fn factored(skeleton: &Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
         let factored = Factored::new(skeleton.clone(), factors)?;
         Ok(Self { pattern: factored.skeleton().looped().clone(), values: Values::Factored(factored) })
