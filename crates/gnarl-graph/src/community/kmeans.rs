@@ -119,7 +119,10 @@ impl Columns {
         for i in 0..n {
             for (j, &x) in points.row(i).iter().enumerate() {
                 if !x.is_finite() {
-                    return Err(Error::argument(OP, format!("point {i} has {x} in column {j}, finite values are needed")));
+                    return Err(Error::argument(
+                        OP,
+                        format!("point {i} has {x} in column {j}, finite values are needed"),
+                    ));
                 }
                 values[j * n + i] = x;
             }

@@ -162,7 +162,7 @@ impl Level {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::generate::{erdos_renyi, sbm, SbmConfig};
+    use crate::generate::{SbmConfig, erdos_renyi, sbm};
     use crate::metrics::modularity;
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn resolution_and_seed_change_the_result() {
-        let config = SbmConfig::planted(vec![30; 6], 0.4, 0.02);
+        let config = SbmConfig::planted(6, 30, 0.4, 0.02);
         let g = sbm(&config, 3).unwrap();
         let count = |resolution| *louvain(&g, resolution, 0).unwrap().iter().max().unwrap() + 1;
         assert_eq!(count(1.0), 6);

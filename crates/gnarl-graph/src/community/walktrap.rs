@@ -157,7 +157,7 @@ fn union(x: &[(u32, f64)], y: &[(u32, f64)], mut visit: impl FnMut(u32, f64, f64
     let node = |list: &[(u32, f64)], at: usize| list.get(at).map_or(u32::MAX, |e| e.0);
     while i < x.len() || j < y.len() {
         let u = node(x, i).min(node(y, j));
-        let mut take = |list: &[(u32, f64)], at: &mut usize| {
+        let take = |list: &[(u32, f64)], at: &mut usize| {
             if node(list, *at) != u {
                 return 0.0;
             }
@@ -173,9 +173,8 @@ fn union(x: &[(u32, f64)], y: &[(u32, f64)], mut visit: impl FnMut(u32, f64, f64
 fn distributions(graph: &Graph, degree: &[f64], steps: usize) -> Result<Vec<Ends>> {
     let n = graph.num_nodes();
     // The loop weighs as much as the mean edge, and one where there is none to take the mean of.
-    let loops: Vec<f64> = (0..n)
-        .map(|u| if degree[u] > 0.0 { degree[u] / graph.degree(u as u32) as f64 } else { 1.0 })
-        .collect();
+    let loops: Vec<f64> =
+        (0..n).map(|u| if degree[u] > 0.0 { degree[u] / graph.degree(u as u32) as f64 } else { 1.0 }).collect();
     let inverse: Vec<f64> = degree.iter().zip(&loops).map(|(d, l)| 1.0 / (d + l)).collect();
     let walk = |start: u32, now: &mut Vec<f64>, next: &mut Vec<f64>| {
         let mut reached = vec![start];
@@ -289,6 +288,9 @@ mod tests {
     fn steps_change_the_result_and_must_be_some() {
         let g = erdos_renyi(40, 0.15, 3).unwrap();
         assert_ne!(walktrap(&g, 1).unwrap(), walktrap(&g, 6).unwrap());
-        assert_eq!(walktrap(&cycle(5).unwrap(), 0).unwrap_err().to_string(), "walktrap: 0 steps, at least one is needed");
+        assert_eq!(
+            walktrap(&cycle(5).unwrap(), 0).unwrap_err().to_string(),
+            "walktrap: 0 steps, at least one is needed"
+        );
     }
 }
