@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use gnarl_graph::centrality::Centrality;
 
 use crate::commands::bench::BenchCommand;
+use crate::commands::cluster::ClusterArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::ReproduceArgs;
 use crate::commands::train::TrainArgs;
@@ -60,6 +61,8 @@ pub enum Command {
     Centrality(CentralityArgs),
     /// Eigenvalues of classical and centrality operators, the gap, the Cheeger constant and the bounds between them
     Spectrum(SpectrumArgs),
+    /// Find communities and compare them with the truth
+    Cluster(ClusterArgs),
     /// Train a model and say how well it does
     Train(TrainArgs),
     /// Classes by a saved model

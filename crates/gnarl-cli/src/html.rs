@@ -91,7 +91,7 @@ pub struct Line<'a> {
 }
 
 /// Okabe and Ito's colours, which readers with any kind of colour vision can tell apart, and dashes once they run out.
-const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777"];
+pub const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#777777"];
 
 /// Learning curves as an inline drawing: steps to the right, values upwards, a legend beside. Values that are not finite
 /// are left out.

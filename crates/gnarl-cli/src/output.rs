@@ -1,6 +1,7 @@
 //! Reports as tables for people or as one JSON object for programs.
 
 use std::io::Write;
+use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use serde::Serialize;
@@ -37,6 +38,16 @@ pub fn print(global: &Global, report: impl Report) -> anyhow::Result<()> {
 /// Whether an error only says that the reader of our output went away, as in `gnarl … | head`.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+/// Writes under a temporary name and renames: a reader never sees half a file.
+pub fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> gnarl_graph::Result<()> {
+    let temporary = file.with_extension(format!("{}.part", std::process::id()));
+    std::fs::write(&temporary, content).and_then(|()| std::fs::rename(&temporary, file)).map_err(|e| {
+        // Best effort: the error to report is the first one.
+        let _ = std::fs::remove_file(&temporary);
+        gnarl_graph::Error::io(file, e)
+    })
 }
 
 /// A table with a ruled header. Columns whose header starts with `>` hold numbers and stand to the right.

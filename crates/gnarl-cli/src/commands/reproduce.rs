@@ -1,6 +1,6 @@
 //! `gnarl reproduce`: a table of the thesis, ours beside it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
@@ -130,19 +130,9 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     reproduced.files = names.iter().map(|file| file.display().to_string()).collect();
     let json = serde_json::to_string_pretty(&reproduced)? + "\n";
     for (file, content) in names.iter().zip([reproduced.report.csv(), json, reproduced.page()]) {
-        write_whole(file, &content)?;
+        output::write_whole(file, &content)?;
     }
     Ok(ReproduceReport::Table(Box::new(reproduced)))
-}
-
-/// Writes under a temporary name and renames: a reader never sees half a file.
-fn write_whole(file: &Path, content: &str) -> gnarl_graph::Result<()> {
-    let temporary = file.with_extension(format!("{}.part", std::process::id()));
-    std::fs::write(&temporary, content).and_then(|()| std::fs::rename(&temporary, file)).map_err(|e| {
-        // Best effort: the error to report is the first one.
-        let _ = std::fs::remove_file(&temporary);
-        Error::io(file, e)
-    })
 }
 
 fn list() -> Vec<Listed> {
