@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the golden files again, in a virtual environment of their own. Tests read the files and never need Python.
 #     tests/golden/make.sh
-# Cora's file needs the real data: GNARL_TEST_DATA, else ../shared/data beside the repository.
+# Cora's file and communities.json need the real data: GNARL_TEST_DATA, else ../shared/data beside the repository.
 set -euo pipefail
 cd "$(dirname "$0")"
 if [ ! -x .venv/bin/python ]; then
@@ -9,3 +9,4 @@ if [ ! -x .venv/bin/python ]; then
 fi
 .venv/bin/pip install --quiet --requirement requirements.txt
 .venv/bin/python make.py
+.venv/bin/python make_communities.py

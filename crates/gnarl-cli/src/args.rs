@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use gnarl_graph::centrality::Centrality;
 
 use crate::commands::bench::BenchCommand;
+use crate::commands::cluster::ClusterArgs;
 use crate::commands::energy::EnergyArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::ReproduceArgs;
@@ -66,6 +67,8 @@ pub enum Command {
     Spectrum(SpectrumArgs),
     /// Dirichlet energy by depth: how much difference between neighbours SGC and CSGC leave
     Energy(EnergyArgs),
+    /// Find communities and compare them with the truth
+    Cluster(ClusterArgs),
     /// Train a model and say how well it does
     Train(TrainArgs),
     /// Classes by a saved model

@@ -6,6 +6,7 @@
 //! | `commands/` | one file per command: from arguments to a report |
 //! | `output` | a report as tables or as one JSON object |
 //! | `html` | pages that need nothing but a browser |
+//! | `plot` | heat maps and line charts as SVG and PNG files |
 //! | `progress` | bars and spinners on standard error |
 //! | `data_dir` | where datasets live |
 //! | `interrupt` | what Ctrl-C does |
@@ -16,6 +17,7 @@ mod data_dir;
 mod html;
 mod interrupt;
 mod output;
+mod plot;
 mod progress;
 
 use std::io::Write;
@@ -81,6 +83,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Some(Command::Centrality(args)) => output::print(global, commands::centrality::run(global, args)?),
         Some(Command::Spectrum(args)) => output::print(global, commands::spectrum::run(global, args)?),
         Some(Command::Energy(args)) => output::print(global, commands::energy::run(global, args)?),
+        Some(Command::Cluster(args)) => output::print(global, commands::cluster::run(global, args)?),
         Some(Command::Train(args)) => output::print(global, commands::train::run(global, args)?),
         Some(Command::Predict(args)) => output::print(global, commands::predict::run(global, args)?),
         Some(Command::Bench(BenchCommand::Epoch(args))) => output::print(global, commands::bench::epoch(global, args)?),

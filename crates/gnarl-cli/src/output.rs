@@ -41,7 +41,7 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 /// Writes under a temporary name and renames: a reader never sees half a file.
-pub fn write_whole(file: &Path, content: &str) -> gnarl_graph::Result<()> {
+pub fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> gnarl_graph::Result<()> {
     let temporary = file.with_extension(format!("{}.part", std::process::id()));
     std::fs::write(&temporary, content).and_then(|()| std::fs::rename(&temporary, file)).map_err(|e| {
         // Best effort: the error to report is the first one.

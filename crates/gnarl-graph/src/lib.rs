@@ -8,6 +8,7 @@
 //! | [`centrality`] | degree, core number, PageRank, walk count |
 //! | [`operator`] | classical and centrality shift operators as sparse matrices |
 //! | [`spectrum`] | eigenvalues, gap, Cheeger constant, bounds |
+//! | [`community`] | communities: spectral clustering, Louvain, Fast Greedy, Walktrap, node2vec, k-means |
 //! | [`properties`] | density, components, homophily, diameter, Dirichlet energy |
 //! | [`distance`] | distances between graphs, with and without known alignment |
 //! | [`metrics`] | accuracy, AMI, ARI, modularity, success rate, histograms |
@@ -21,6 +22,7 @@
 #![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
 
 pub mod centrality;
+pub mod community;
 pub mod dataset;
 pub mod distance;
 pub mod error;

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod centrality;
+pub mod cluster;
 pub mod data;
 pub mod demo;
 pub mod energy;

@@ -1,6 +1,7 @@
 //! Barabási–Albert graphs (thesis ch. 2): the rich get richer.
 
 use rand::RngExt;
+use rand::seq::SliceRandom;
 
 use super::check_size;
 use crate::error::{Error, Result};
@@ -56,6 +57,26 @@ pub(super) fn attach(rng: &mut Rng, n: usize, r: usize) -> Vec<(u32, u32)> {
                 join(&mut ends, new, old);
                 missing -= 1;
             }
+        }
+    }
+    edges
+}
+
+/// The draws of PyTorch Geometric's `barabasi_albert_graph`, loops and repeats among them: the first `r` nodes are joined by
+/// a random permutation; each further one draws `r` ends, with replacement, from a list that already holds it `r` times.
+pub(super) fn attach_with_repeats(rng: &mut Rng, n: usize, r: usize) -> Vec<(u32, u32)> {
+    let mut permutation: Vec<u32> = (0..r as u32).collect();
+    permutation.shuffle(rng);
+    let mut edges: Vec<(u32, u32)> = (0..r as u32).zip(permutation).collect();
+    let mut ends: Vec<u32> = Vec::with_capacity(2 * n * r);
+    ends.extend(edges.iter().flat_map(|&(u, v)| [u, v]));
+    for new in r as u32..n as u32 {
+        ends.extend(std::iter::repeat_n(new, r));
+        let before = ends.len();
+        for _ in 0..r {
+            let end = ends[rng.random_range(0..before)];
+            edges.push((new, end));
+            ends.push(end);
         }
     }
     edges

@@ -16,7 +16,7 @@ pub use self::barabasi_albert::barabasi_albert;
 pub use self::configuration::{configuration_model, rewire};
 pub use self::csbm::{CsbmConfig, csbm};
 pub use self::erdos_renyi::{erdos_renyi, gnm};
-pub use self::sbbam::{SbbamConfig, sbbam};
+pub use self::sbbam::{Attachment, SbbamConfig, sbbam};
 pub use self::sbm::{SbmConfig, sbm};
 pub use self::shapes::{complete, cycle, grid, path, star};
 

@@ -1,0 +1,541 @@
+//! `gnarl cluster`: find communities and compare them with the truth; over many SBBAM graphs, on one dataset, or over a
+//! grid of exponents.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Instant;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use gnarl_graph::centrality::{Centrality, core_numbers};
+use gnarl_graph::community::study::{GridCell, GridConfig, Score, exponent_grid, graph_scores, sbbam_scores};
+use gnarl_graph::community::{ClusterConfig, Method};
+use gnarl_graph::generate::{self, Attachment, SbbamConfig};
+use gnarl_graph::{Error, Graph, Labels};
+use serde::Serialize;
+
+use super::load_graph;
+use super::train::Accuracy;
+use crate::args::Global;
+use crate::output::{self, Report, count, real};
+use crate::plot::{self, HeatMap, HeatMaps};
+use crate::progress;
+
+/// The study whose graphs are drawn, not loaded.
+const SBBAM: &str = "sbbam";
+/// Its graphs in the thesis.
+const GRAPHS: usize = 200;
+
+/// `gnarl cluster`
+#[derive(Debug, Args)]
+pub struct ClusterArgs {
+    /// `sbbam` (many graphs are drawn), a dataset of `gnarl data list`, `karate`, `csbm`, or a path to your own files
+    #[arg(long, value_name = "NAME")]
+    pub data: String,
+    /// cgso, louvain, fast-greedy, walktrap or node2vec
+    #[arg(long, default_value = "cgso")]
+    pub method: Method,
+    /// Of cgso: degree, core, pagerank, walks or walks:LENGTH; with --grid several, as in degree,core [default: core, with
+    /// --grid all four]
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    pub centrality: Vec<Centrality>,
+    /// Left exponent of V^e2 A V^e3 [default: -0.5]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, conflicts_with = "grid")]
+    pub e2: Option<f64>,
+    /// Right exponent of V^e2 A V^e3 [default: -0.5]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, conflicts_with = "grid")]
+    pub e3: Option<f64>,
+    /// Clusters to find [default: as many as the truth has; of largest modularity for fast-greedy and walktrap]
+    #[arg(long, value_name = "C", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
+    pub clusters: Option<usize>,
+    /// Graphs of sbbam [default: 200]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
+    pub graphs: Option<usize>,
+    /// How the blocks of sbbam grow: repeated, as the thesis' graphs were made, or distinct, as its text has it [default:
+    /// repeated]
+    #[arg(long, value_name = "HOW")]
+    pub attachment: Option<Attachment>,
+    /// Runs on a dataset, from consecutive seeds [default: 1]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub runs: Option<usize>,
+    /// Restarts of k-means [default: 200]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
+    pub n_init: Option<usize>,
+    /// What the clusters are compared with: labels, or core for core numbers [default: labels, with --grid core]
+    #[arg(long)]
+    pub truth: Option<Truth>,
+    /// Look at the largest connected component alone; --grid always does
+    #[arg(long)]
+    pub largest_component: bool,
+    /// cgso for every e2 and e3 from -1.5 to 1.5, as CSV and heat maps
+    #[arg(long)]
+    pub grid: bool,
+    /// Of the grid: from one exponent to the next [default: 0.25]
+    #[arg(long, value_name = "X", requires = "grid")]
+    pub step: Option<f64>,
+    /// Folder for the grid's files
+    #[arg(long, value_name = "DIR", default_value = "gnarl-results")]
+    pub out: PathBuf,
+}
+
+/// What clusters are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Truth {
+    /// The dataset's classes, or the blocks of SBBAM.
+    Labels,
+    /// Core numbers.
+    Core,
+}
+
+impl FromStr for Truth {
+    type Err = Error;
+
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        match name.to_lowercase().as_str() {
+            "labels" => Ok(Truth::Labels),
+            "core" => Ok(Truth::Core),
+            _ => Err(Error::unknown("truth", name, ["labels", "core"])),
+        }
+    }
+}
+
+/// What `gnarl cluster` found.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum ClusterReport {
+    /// One configuration.
+    Scores(Box<Scores>),
+    /// A grid of exponents.
+    Grid(Box<Grid>),
+}
+
+/// Everything needed to run it again; what does not apply is null.
+#[derive(Debug, Clone, Serialize)]
+struct Config {
+    data: String,
+    method: &'static str,
+    centrality: Option<Vec<String>>,
+    e2: Option<f64>,
+    e3: Option<f64>,
+    clusters: Option<usize>,
+    n_init: Option<usize>,
+    graphs: Option<usize>,
+    attachment: Option<&'static str>,
+    runs: Option<usize>,
+    truth: Truth,
+    largest_component: bool,
+    step: Option<f64>,
+    seed: u64,
+}
+
+/// One configuration over graphs or runs. AMI and ARI are in per cent.
+#[derive(Debug, Serialize)]
+pub struct Scores {
+    data: String,
+    method: &'static str,
+    nodes: usize,
+    /// Of one graph; null where many are drawn.
+    edges: Option<usize>,
+    ami: Accuracy,
+    ari: Accuracy,
+    /// Clusters found.
+    clusters: Accuracy,
+    seconds: f64,
+    config: Config,
+}
+
+/// A grid of exponents for each centrality. AMI and ARI are in per cent.
+#[derive(Debug, Serialize)]
+pub struct Grid {
+    data: String,
+    nodes: usize,
+    edges: usize,
+    grids: Vec<CentralityGrid>,
+    /// CSV, then SVG and PNG of AMI and of ARI.
+    files: Vec<String>,
+    seconds: f64,
+    config: Config,
+}
+
+#[derive(Debug, Serialize)]
+struct CentralityGrid {
+    centrality: String,
+    best_ami: Best,
+    best_ari: Best,
+    cells: Vec<Cell>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Best {
+    e2: f64,
+    e3: f64,
+    value: f64,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Cell {
+    e2: f64,
+    e3: f64,
+    ami: f64,
+    ami_std: f64,
+    ari: f64,
+    ari_std: f64,
+}
+
+/// Clusters, compares, and for a grid draws.
+pub fn run(global: &Global, args: &ClusterArgs) -> anyhow::Result<ClusterReport> {
+    args.check()?;
+    let started = Instant::now();
+    Ok(if args.grid {
+        ClusterReport::Grid(Box::new(grid(global, args, started)?))
+    } else if args.is_sbbam() {
+        ClusterReport::Scores(Box::new(sbbam(global, args, started)?))
+    } else {
+        ClusterReport::Scores(Box::new(dataset(global, args, started)?))
+    })
+}
+
+impl ClusterArgs {
+    /// Refuses options that would change nothing.
+    fn check(&self) -> gnarl_graph::Result<()> {
+        let method = self.method;
+        let study = self.is_sbbam() && !self.grid;
+        let exponents = self.e2.is_some() || self.e3.is_some();
+        let wrong = [
+            (!self.centrality.is_empty() && method != Method::Cgso, "--centrality", "cgso alone has a centrality"),
+            (exponents && method != Method::Cgso, "--e2, --e3", "cgso alone has exponents"),
+            (self.grid && method != Method::Cgso, "--grid", "cgso alone has exponents"),
+            (self.n_init.is_some() && !method.uses_kmeans(), "--n-init", "cgso and node2vec alone end with k-means"),
+            (self.clusters.is_some() && method == Method::Louvain, "--clusters", "louvain finds their number itself"),
+            (self.centrality.len() > 1 && !self.grid, "--centrality", "several need --grid"),
+            (self.graphs.is_some() && !study, "--graphs", "only --data sbbam draws graphs, and --grid looks at one"),
+            (self.attachment.is_some() && !self.is_sbbam(), "--attachment", "only --data sbbam has blocks that grow"),
+            (self.runs.is_some() && study, "--runs", "sbbam has --graphs, with one run on each"),
+            (self.truth.is_some() && study, "--truth", "the truth of sbbam is its blocks"),
+            (self.largest_component && study, "--largest-component", "sbbam is looked at as a whole"),
+        ];
+        match wrong.into_iter().find(|(is_wrong, ..)| *is_wrong) {
+            None => Ok(()),
+            Some((_, option, why)) => Err(Error::argument(option, format!("does not apply: {why}"))),
+        }
+    }
+
+    fn is_sbbam(&self) -> bool {
+        self.data.eq_ignore_ascii_case(SBBAM)
+    }
+
+    /// The model of the study.
+    fn sbbam(&self) -> SbbamConfig {
+        let study = SbbamConfig::published();
+        SbbamConfig { attachment: self.attachment.unwrap_or(study.attachment), ..study }
+    }
+
+    fn truth(&self) -> Truth {
+        self.truth.unwrap_or(if self.grid { Truth::Core } else { Truth::Labels })
+    }
+
+    fn cluster_config(&self) -> ClusterConfig {
+        let study = ClusterConfig::new(self.method);
+        ClusterConfig {
+            centrality: self.centrality.first().copied().unwrap_or(study.centrality),
+            e2: self.e2.unwrap_or(study.e2),
+            e3: self.e3.unwrap_or(study.e3),
+            clusters: self.clusters,
+            n_init: self.n_init.unwrap_or(study.n_init),
+            ..study
+        }
+    }
+
+    fn config(&self, global: &Global, data: &str, clusters: Option<usize>) -> Config {
+        let cluster = self.cluster_config();
+        let cgso = self.method == Method::Cgso;
+        let plain = cgso && !self.grid;
+        let study = self.is_sbbam() && !self.grid;
+        Config {
+            data: data.to_string(),
+            method: self.method.name(),
+            centrality: plain.then(|| vec![cluster.centrality.to_string()]),
+            e2: plain.then_some(cluster.e2),
+            e3: plain.then_some(cluster.e3),
+            clusters,
+            n_init: self.method.uses_kmeans().then_some(cluster.n_init),
+            graphs: study.then_some(self.graphs.unwrap_or(GRAPHS)),
+            attachment: self.is_sbbam().then(|| self.sbbam().attachment.name()),
+            runs: (!study).then_some(self.runs.unwrap_or(1)),
+            truth: self.truth(),
+            largest_component: self.largest_component || self.grid,
+            step: None,
+            seed: global.seed,
+        }
+    }
+}
+
+fn sbbam(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Result<Scores> {
+    let model = args.sbbam();
+    let graphs = args.graphs.unwrap_or(GRAPHS);
+    let bar = progress::steps("clustering", graphs as u64);
+    let scores = sbbam_scores(&model, graphs, &args.cluster_config(), global.seed, &|| bar.inc(1))?;
+    bar.finish_and_clear();
+    let blocks = args.method.uses_kmeans().then_some(model.block_sizes.len());
+    let config = args.config(global, SBBAM, args.clusters.or(blocks));
+    Scores::new(config, model.block_sizes.iter().sum(), None, &scores, started)
+}
+
+fn dataset(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Result<Scores> {
+    let (data, graph, truth) = load_with_truth(global, args)?;
+    let runs = args.runs.unwrap_or(1);
+    let bar = progress::steps("clustering", runs as u64);
+    let cluster = || graph_scores(&graph, &truth, &args.cluster_config(), runs, global.seed, &|| bar.inc(1));
+    let scores = if runs > 1 { cluster() } else { progress::during(&format!("clustering {data}"), cluster) }?;
+    bar.finish_and_clear();
+    let classes = args.method.uses_kmeans().then(|| num_classes(&truth));
+    let config = args.config(global, &data, args.clusters.or(classes));
+    Scores::new(config, graph.num_nodes(), Some(graph.num_edges()), &scores, started)
+}
+
+/// The graph, or its largest component, and what clusters are compared with.
+fn load_with_truth(global: &Global, args: &ClusterArgs) -> anyhow::Result<(String, Graph, Labels)> {
+    let (data, mut graph) = if args.is_sbbam() {
+        (SBBAM.to_string(), generate::sbbam(&args.sbbam(), global.seed)?)
+    } else {
+        load_graph(global, &args.data, "cluster")?
+    };
+    if args.largest_component || args.grid {
+        graph = graph.largest_component().0;
+    }
+    let truth = match args.truth() {
+        Truth::Core => Labels::from_values(core_numbers(&graph).into_iter().map(|core| Some(i64::from(core)))),
+        Truth::Labels => graph.labels().cloned().ok_or_else(|| {
+            Error::argument("--truth", format!("{data} has no labels; --truth core compares with core numbers"))
+        })?,
+    };
+    Ok((data, graph, truth))
+}
+
+/// Classes that have a node.
+fn num_classes(truth: &Labels) -> usize {
+    truth.counts().iter().filter(|nodes| **nodes > 0).count()
+}
+
+impl Scores {
+    fn new(
+        config: Config,
+        nodes: usize,
+        edges: Option<usize>,
+        scores: &[Score],
+        started: Instant,
+    ) -> anyhow::Result<Self> {
+        let spread = |of: fn(&Score) -> f64| Accuracy::of(scores.iter().map(of).collect());
+        Ok(Self {
+            data: config.data.clone(),
+            method: config.method,
+            nodes,
+            edges,
+            ami: spread(|s| 100.0 * s.ami)?,
+            ari: spread(|s| 100.0 * s.ari)?,
+            clusters: spread(|s| s.clusters as f64)?,
+            seconds: started.elapsed().as_secs_f64(),
+            config,
+        })
+    }
+}
+
+fn grid(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Result<Grid> {
+    let (data, graph, truth) = load_with_truth(global, args)?;
+    let clusters = args.clusters.unwrap_or_else(|| num_classes(&truth));
+    let study = GridConfig::new(clusters);
+    let settings = GridConfig {
+        step: args.step.unwrap_or(study.step),
+        n_init: args.n_init.unwrap_or(study.n_init),
+        runs: args.runs.unwrap_or(study.runs),
+        ..study
+    };
+    let exponents = settings.exponents()?;
+    // Before the work, so that a folder that cannot be made costs nothing.
+    std::fs::create_dir_all(&args.out).map_err(|e| Error::io(&args.out, e))?;
+    let centralities = if args.centrality.is_empty() { Centrality::ALL.to_vec() } else { args.centrality.clone() };
+    let bar = progress::steps("clustering", (centralities.len() * exponents.len().pow(2)) as u64);
+    let mut grids = Vec::new();
+    for &centrality in &centralities {
+        let cells = exponent_grid(&graph, centrality, &truth, &settings, global.seed, &|| bar.inc(1))?;
+        grids.push(CentralityGrid::new(centrality, &cells));
+    }
+    bar.finish_and_clear();
+    let config = Config {
+        centrality: Some(centralities.iter().map(ToString::to_string).collect()),
+        step: Some(settings.step),
+        ..args.config(global, &data, Some(clusters))
+    };
+    let (nodes, edges) = (graph.num_nodes(), graph.num_edges());
+    let mut grid = Grid { data, nodes, edges, grids, files: Vec::new(), seconds: 0.0, config };
+    grid.files = grid.write(&args.out, &exponents)?;
+    grid.seconds = started.elapsed().as_secs_f64();
+    Ok(grid)
+}
+
+impl CentralityGrid {
+    fn new(centrality: Centrality, cells: &[GridCell]) -> Self {
+        let per_cent = |cell: &GridCell| Cell {
+            e2: cell.e2,
+            e3: cell.e3,
+            ami: 100.0 * cell.ami.mean,
+            ami_std: 100.0 * cell.ami.std,
+            ari: 100.0 * cell.ari.mean,
+            ari_std: 100.0 * cell.ari.std,
+        };
+        let cells: Vec<Cell> = cells.iter().map(per_cent).collect();
+        let best = |of: fn(&Cell) -> f64| {
+            let start = Best { e2: f64::NAN, e3: f64::NAN, value: f64::NEG_INFINITY };
+            cells.iter().fold(start, |best, cell| {
+                if of(cell) > best.value { Best { e2: cell.e2, e3: cell.e3, value: of(cell) } } else { best }
+            })
+        };
+        Self { centrality: centrality.to_string(), best_ami: best(|c| c.ami), best_ari: best(|c| c.ari), cells }
+    }
+}
+
+impl Grid {
+    fn write(&self, out: &Path, exponents: &[f64]) -> anyhow::Result<Vec<String>> {
+        let stem = format!("{}-{}", file_name(&self.data), truth_name(self.config.truth));
+        let csv = out.join(format!("{stem}-grid.csv"));
+        output::write_whole(&csv, self.csv())?;
+        let mut files = vec![csv];
+        files.extend(plot::write(
+            &self.heat_maps("AMI", exponents, |c| c.ami, |g| g.best_ami),
+            &out.join(format!("{stem}-ami")),
+        )?);
+        files.extend(plot::write(
+            &self.heat_maps("ARI", exponents, |c| c.ari, |g| g.best_ari),
+            &out.join(format!("{stem}-ari")),
+        )?);
+        Ok(files.iter().map(|file| file.display().to_string()).collect())
+    }
+
+    fn csv(&self) -> String {
+        let mut text = String::from("centrality,e2,e3,ami,ami_std,ari,ari_std\n");
+        for grid in &self.grids {
+            for Cell { e2, e3, ami, ami_std, ari, ari_std } in &grid.cells {
+                text += &format!("{},{e2},{e3},{ami},{ami_std},{ari},{ari_std}\n", grid.centrality);
+            }
+        }
+        text
+    }
+
+    fn heat_maps(
+        &self,
+        measure: &str,
+        exponents: &[f64],
+        value: fn(&Cell) -> f64,
+        best: fn(&CentralityGrid) -> Best,
+    ) -> HeatMaps {
+        let map = |grid: &CentralityGrid| {
+            let Best { e2, e3, value: most } = best(grid);
+            HeatMap {
+                title: format!("{}: best {most:.1} at e2 = {e2}, e3 = {e3}", grid.centrality),
+                x: exponents.to_vec(),
+                y: exponents.to_vec(),
+                values: grid.cells.iter().map(value).collect(),
+            }
+        };
+        let truth = match self.config.truth {
+            Truth::Core => "core numbers",
+            Truth::Labels => "labels",
+        };
+        HeatMaps {
+            title: format!("Clusters of V^e2 A V^e3 on {} against its {truth}", self.data),
+            x_label: "e3".into(),
+            y_label: "e2".into(),
+            value_label: format!("{measure}, %"),
+            maps: self.grids.iter().map(map).collect(),
+        }
+    }
+}
+
+fn truth_name(truth: Truth) -> &'static str {
+    match truth {
+        Truth::Core => "core",
+        Truth::Labels => "labels",
+    }
+}
+
+/// The last part of a name that may be a path.
+fn file_name(data: &str) -> String {
+    Path::new(data).file_stem().map_or_else(|| "graph".to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+impl Report for ClusterReport {
+    fn text(&self) -> String {
+        match self {
+            ClusterReport::Scores(scores) => scores.text(),
+            ClusterReport::Grid(grid) => grid.text(),
+        }
+    }
+}
+
+impl Config {
+    /// How the clusters were found.
+    fn settings(&self) -> String {
+        let mut parts = Vec::new();
+        if let (Some(centrality), Some(e2), Some(e3)) = (&self.centrality, self.e2, self.e3) {
+            parts.push(format!("V from {}, e2 = {e2}, e3 = {e3}", centrality.join(", ")));
+        }
+        if let Some(clusters) = self.clusters {
+            parts.push(format!("{} clusters", count(clusters as u64)));
+        }
+        if let Some(n_init) = self.n_init {
+            parts.push(format!("{} restarts of k-means", count(n_init as u64)));
+        }
+        parts.join(", ")
+    }
+}
+
+impl Scores {
+    fn text(&self) -> String {
+        let Config { graphs, runs, largest_component, .. } = &self.config;
+        let nodes = count(self.nodes as u64);
+        let what = match (graphs, self.edges) {
+            (Some(graphs), _) => format!("{} graphs of {nodes} nodes", count(*graphs as u64)),
+            (None, edges) => {
+                let part = if *largest_component { ", the largest component" } else { "" };
+                let runs = runs.filter(|runs| *runs > 1).map_or(String::new(), |runs| format!(", {runs} runs"));
+                format!("{nodes} nodes, {} edges{part}{runs}", count(edges.unwrap_or(0) as u64))
+            }
+        };
+        let mut text = format!("{} on {}: {what}\n", self.method, self.data);
+        let settings = self.config.settings();
+        if !settings.is_empty() {
+            text += &format!("{settings}\n");
+        }
+        let truth = match self.config.truth {
+            Truth::Core => "core numbers",
+            Truth::Labels if graphs.is_some() => "blocks",
+            Truth::Labels => "labels",
+        };
+        let show = |of: &Accuracy| if of.runs.len() > 1 { of.text() } else { format!("{:.2}", of.mean) };
+        let clusters = if self.clusters.std == 0.0 { real(self.clusters.mean) } else { show(&self.clusters) };
+        let rows = [("AMI, %", show(&self.ami)), ("ARI, %", show(&self.ari)), ("clusters found", clusters)];
+        let mut table = output::table(&[&format!("against the {truth}"), ">"]);
+        for (name, value) in rows {
+            table.add_row([name.to_string(), value]);
+        }
+        text += &format!("\n{}", output::render(&table));
+        text
+    }
+}
+
+impl Grid {
+    fn text(&self) -> String {
+        let (nodes, edges) = (count(self.nodes as u64), count(self.edges as u64));
+        let mut text = format!("cgso on {}: {nodes} nodes, {edges} edges, the largest component\n", self.data);
+        let cells = self.grids.first().map_or(0, |grid| grid.cells.len());
+        text += &format!("{}, {} pairs of exponents\n\n", self.config.settings(), count(cells as u64));
+        let mut table = output::table(&["V from", ">best AMI, %", ">e2", ">e3", ">best ARI, %", ">e2", ">e3"]);
+        for CentralityGrid { centrality, best_ami, best_ari, .. } in &self.grids {
+            let three = |best: &Best| [format!("{:.2}", best.value), best.e2.to_string(), best.e3.to_string()];
+            let row = std::iter::once(centrality.clone()).chain(three(best_ami)).chain(three(best_ari));
+            table.add_row(row);
+        }
+        text + &output::render(&table) + &format!("\nwritten: {}\n", self.files.join(", "))
+    }
+}

@@ -1,0 +1,296 @@
+//! Walktrap (Pons, Latapy 2005): two nodes are close where short random walks from them end at the same places, and
+//! communities are merged as in Ward's method on that distance.
+//!
+//! As igraph's `community_walktrap`, which follows the authors' program: every node has a loop of its mean edge weight, and
+//! the distance to a neighbour of only one of two merged communities is estimated until it matters.
+
+use rayon::prelude::*;
+
+use super::agglomerate::Agglomeration;
+use super::dendrogram::Dendrogram;
+use super::refuse_negative_weights;
+use crate::centrality::degrees;
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+
+const OP: &str = "walktrap";
+
+/// Steps of the walks in the published studies.
+pub const WALKTRAP_STEPS: usize = 4;
+
+/// Most numbers that the distributions of all walks may take: 4 GiB.
+const MAX_ENTRIES: usize = 1 << 29;
+
+/// The merges of Walktrap with walks of so many steps (4 is usual), which go on to one community per component;
+/// [`Dendrogram::best`] is its answer.
+///
+/// Of equal distances the communities with the smallest node ids are merged. On a graph without edges every node is a
+/// community. Each community holds the distribution of where its walks end: at most n numbers for each of n communities,
+/// and far fewer where four steps reach a small part of the graph. Fails for negative weights, zero steps, and where the
+/// distributions would take more than 4 GiB.
+pub fn walktrap(graph: &Graph, steps: usize) -> Result<Dendrogram> {
+    refuse_negative_weights(OP, graph)?;
+    if steps == 0 {
+        return Err(Error::argument(OP, "0 steps, at least one is needed"));
+    }
+    let n = graph.num_nodes();
+    let mut degree = degrees(graph);
+    let total: f64 = degree.iter().sum();
+    if total == 0.0 {
+        return Ok(Dendrogram::new(n, Vec::new(), vec![0.0]));
+    }
+    let mut ends = distributions(graph, &degree, steps)?;
+    let mut size = vec![1.0f64; n];
+    // Closest first: the gain is minus the growth of the summed squared distances to the communities' centres.
+    let mut state = Agglomeration::new(graph, |u, v, _| -0.5 * ends[u as usize].squared_distance(&ends[v as usize]));
+    let mut modularity = vec![-degree.iter().map(|d| (d / total).powi(2)).sum::<f64>()];
+    let mut merges = Vec::new();
+    while let Some((keep, link)) = state.best() {
+        let (a, b) = (keep as usize, link.to as usize);
+        let both = size[a] + size[b];
+        if !link.exact {
+            state.set_gain(keep, link.to, -size[a] * size[b] / both * ends[a].squared_distance(&ends[b]));
+            continue;
+        }
+        merges.push((keep, link.to));
+        let gain = 2.0 * (link.weight - degree[a] * degree[b] / total) / total;
+        modularity.push(modularity[modularity.len() - 1] + gain);
+        // Ward's update where both distances are known (Lance, Williams 1967); a distance that is not counts as that
+        // between the two merged communities.
+        state.merge(keep, link.to, |k, _, of_a, of_b| {
+            let k = size[k as usize];
+            let known = |link: Option<super::agglomerate::Link>| link.map(|l| (l.gain, l.exact));
+            let (sum, exact) = match (known(of_a), known(of_b)) {
+                (Some((x, of_x)), Some((y, of_y))) => {
+                    ((size[a] + k) * x + (size[b] + k) * y - k * link.gain, of_x && of_y)
+                }
+                (Some((x, _)), None) => ((size[a] + k) * x + size[b] * link.gain, false),
+                (None, Some((y, _))) => (size[a] * link.gain + (size[b] + k) * y, false),
+                (None, None) => unreachable!("a neighbour of the union is one of a part"),
+            };
+            (sum / (both + k), exact)
+        });
+        let gone = std::mem::take(&mut ends[b]);
+        ends[a] = std::mem::take(&mut ends[a]).average(gone, size[a] / both, size[b] / both, n);
+        size[a] = both;
+        degree[a] += degree[b];
+    }
+    Ok(Dendrogram::new(n, merges, modularity))
+}
+
+/// Where walks from a community end, each probability divided by the root of the node's weight.
+enum Ends {
+    /// Nodes, ascending, and their values.
+    Few(Vec<(u32, f64)>),
+    /// A value for every node.
+    Many(Vec<f64>),
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Ends::Few(Vec::new())
+    }
+}
+
+impl Ends {
+    /// Keeps the shorter of the two forms.
+    fn from_sparse(entries: Vec<(u32, f64)>, n: usize) -> Self {
+        if entries.len() <= n / 2 {
+            return Ends::Few(entries);
+        }
+        let mut all = vec![0.0; n];
+        entries.into_iter().for_each(|(u, x)| all[u as usize] = x);
+        Ends::Many(all)
+    }
+
+    fn num_entries(&self) -> usize {
+        match self {
+            Ends::Few(entries) => 2 * entries.len(),
+            Ends::Many(all) => all.len(),
+        }
+    }
+
+    fn squared_distance(&self, other: &Self) -> f64 {
+        match (self, other) {
+            (Ends::Many(x), Ends::Many(y)) => x.iter().zip(y).map(|(x, y)| (x - y) * (x - y)).sum(),
+            (Ends::Few(x), Ends::Few(y)) => {
+                let mut sum = 0.0;
+                union(x, y, |_, x, y| sum += (x - y) * (x - y));
+                sum
+            }
+            (Ends::Few(few), Ends::Many(many)) | (Ends::Many(many), Ends::Few(few)) => {
+                let (mut sum, mut next) = (0.0, 0);
+                for &(u, x) in few {
+                    sum += many[next..u as usize].iter().map(|y| y * y).sum::<f64>();
+                    sum += (x - many[u as usize]).powi(2);
+                    next = u as usize + 1;
+                }
+                sum + many[next..].iter().map(|y| y * y).sum::<f64>()
+            }
+        }
+    }
+
+    fn average(self, other: Self, share: f64, other_share: f64, n: usize) -> Self {
+        match (self, other) {
+            (Ends::Few(x), Ends::Few(y)) => {
+                let mut entries = Vec::with_capacity(x.len() + y.len());
+                union(&x, &y, |u, x, y| entries.push((u, share * x + other_share * y)));
+                Self::from_sparse(entries, n)
+            }
+            (Ends::Many(mut x), Ends::Many(y)) => {
+                x.iter_mut().zip(y).for_each(|(x, y)| *x = share * *x + other_share * y);
+                Ends::Many(x)
+            }
+            (Ends::Many(mut x), Ends::Few(y)) => {
+                x.iter_mut().for_each(|x| *x *= share);
+                y.into_iter().for_each(|(u, y)| x[u as usize] += other_share * y);
+                Ends::Many(x)
+            }
+            (few, many) => many.average(few, other_share, share, n),
+        }
+    }
+}
+
+/// Walks through the nodes of two sorted lists.
+fn union(x: &[(u32, f64)], y: &[(u32, f64)], mut visit: impl FnMut(u32, f64, f64)) {
+    let (mut i, mut j) = (0, 0);
+    let node = |list: &[(u32, f64)], at: usize| list.get(at).map_or(u32::MAX, |e| e.0);
+    while i < x.len() || j < y.len() {
+        let u = node(x, i).min(node(y, j));
+        let take = |list: &[(u32, f64)], at: &mut usize| {
+            if node(list, *at) != u {
+                return 0.0;
+            }
+            *at += 1;
+            list[*at - 1].1
+        };
+        let (of_x, of_y) = (take(x, &mut i), take(y, &mut j));
+        visit(u, of_x, of_y);
+    }
+}
+
+/// The distribution of a walk's end from every node, nodes in parallel.
+fn distributions(graph: &Graph, degree: &[f64], steps: usize) -> Result<Vec<Ends>> {
+    let n = graph.num_nodes();
+    // The loop weighs as much as the mean edge, and one where there is none to take the mean of.
+    let loops: Vec<f64> =
+        (0..n).map(|u| if degree[u] > 0.0 { degree[u] / graph.degree(u as u32) as f64 } else { 1.0 }).collect();
+    let inverse: Vec<f64> = degree.iter().zip(&loops).map(|(d, l)| 1.0 / (d + l)).collect();
+    let walk = |start: u32, now: &mut Vec<f64>, next: &mut Vec<f64>| {
+        let mut reached = vec![start];
+        now[start as usize] = 1.0;
+        for _ in 0..steps {
+            let mut around = Vec::new();
+            let mut arrive = |v: u32, p: f64| {
+                // Weights of zero lead nowhere.
+                if next[v as usize] == 0.0 && p > 0.0 {
+                    around.push(v);
+                }
+                next[v as usize] += p;
+            };
+            for &u in &reached {
+                let p = std::mem::take(&mut now[u as usize]) * inverse[u as usize];
+                arrive(u, p * loops[u as usize]);
+                for k in graph.arc_range(u) {
+                    arrive(graph.targets()[k], p * graph.arc_weight(k));
+                }
+            }
+            around.sort_unstable();
+            reached = around;
+            std::mem::swap(now, next);
+        }
+        let scaled = |&u: &u32| (u, std::mem::take(&mut now[u as usize]) * inverse[u as usize].sqrt());
+        Ends::from_sparse(reached.iter().map(scaled).collect(), n)
+    };
+    let mut found: Vec<Ends> = Vec::with_capacity(n);
+    let mut num_entries = 0;
+    // In batches, so that too many entries are noticed before they fill the memory.
+    const BATCH: usize = 1024;
+    for first in (0..n).step_by(BATCH) {
+        let batch: Vec<Ends> = (first..(first + BATCH).min(n))
+            .into_par_iter()
+            .map_init(|| (vec![0.0; n], vec![0.0; n]), |(now, next), u| walk(u as u32, now, next))
+            .collect();
+        num_entries += batch.iter().map(Ends::num_entries).sum::<usize>();
+        if num_entries > MAX_ENTRIES {
+            let what = format!(
+                "walks of {steps} steps from {n} nodes end at so many places that they take more than 4 GiB; take fewer steps or another method"
+            );
+            return Err(Error::argument(OP, what));
+        }
+        found.extend(batch);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::{cycle, erdos_renyi};
+    use crate::metrics::modularity;
+
+    /// A path of three nodes by hand: loops of weight 1, so the ends have weight 2 and the middle 3.
+    #[test]
+    fn one_step_by_hand() {
+        let g = Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0;
+        let ends = distributions(&g, &degrees(&g), 1).unwrap();
+        let all = |e: &Ends| match e {
+            Ends::Many(all) => all.clone(),
+            Ends::Few(few) => {
+                let mut all = vec![0.0; 3];
+                few.iter().for_each(|&(u, x)| all[u as usize] = x);
+                all
+            }
+        };
+        let (two, three) = (2f64.sqrt(), 3f64.sqrt());
+        let expected = [[0.5 / two, 0.5 / three, 0.0], [1.0 / 3.0 / two, 1.0 / 3.0 / three, 1.0 / 3.0 / two]];
+        for (ends, expected) in ends.iter().zip(expected) {
+            for (x, y) in all(ends).iter().zip(expected) {
+                assert!((x - y).abs() < 1e-15, "{x} instead of {y}");
+            }
+        }
+    }
+
+    #[test]
+    fn both_forms_agree() {
+        let x: Vec<(u32, f64)> = vec![(0, 0.5), (3, 0.25), (8, 1.0)];
+        let y: Vec<(u32, f64)> = vec![(3, 0.5), (4, 0.125)];
+        let dense = |e: &[(u32, f64)]| {
+            let mut all = vec![0.0; 10];
+            e.iter().for_each(|&(u, v)| all[u as usize] = v);
+            all
+        };
+        let forms = |e: &Vec<(u32, f64)>| [Ends::Few(e.clone()), Ends::Many(dense(e))];
+        let expected: f64 = dense(&x).iter().zip(dense(&y)).map(|(x, y)| (x - y).powi(2)).sum();
+        for a in forms(&x) {
+            for b in forms(&y) {
+                assert!((a.squared_distance(&b) - expected).abs() < 1e-15);
+            }
+        }
+        let target = Ends::Many(dense(&x).iter().zip(dense(&y)).map(|(x, y)| 0.25 * x + 0.75 * y).collect());
+        for i in 0..4 {
+            let ([x0, x1], [y0, y1]) = (forms(&x), forms(&y));
+            let (a, b) = (if i < 2 { x0 } else { x1 }, if i % 2 == 0 { y0 } else { y1 });
+            assert!(a.average(b, 0.25, 0.75, 10).squared_distance(&target) < 1e-30, "{i}");
+        }
+    }
+
+    #[test]
+    fn stages_have_the_modularity_they_claim() {
+        let g = erdos_renyi(60, 0.06, 4).unwrap();
+        let d = walktrap(&g, 4).unwrap();
+        for (stage, q) in d.modularity().iter().enumerate() {
+            assert!((modularity(&g, &d.cut(60 - stage).unwrap(), 1.0).unwrap() - q).abs() < 1e-12, "stage {stage}");
+        }
+    }
+
+    #[test]
+    fn steps_change_the_result_and_must_be_some() {
+        let g = erdos_renyi(40, 0.15, 3).unwrap();
+        assert_ne!(walktrap(&g, 1).unwrap(), walktrap(&g, 6).unwrap());
+        assert_eq!(
+            walktrap(&cycle(5).unwrap(), 0).unwrap_err().to_string(),
+            "walktrap: 0 steps, at least one is needed"
+        );
+    }
+}
