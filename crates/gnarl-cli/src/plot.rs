@@ -175,7 +175,7 @@ impl Figure for HeatMaps {
     }
 
     fn draw<B: DrawingBackend>(&self, area: &Canvas<B>, scale: u32) -> Drawn<B> {
-        let area = area.titled(&self.title, (FONT, (LETTERS + 3) * scale))?;
+        let area = area.margin(6 * scale, 0, 0, 0).titled(&self.title, (FONT, (LETTERS + 3) * scale))?;
         let (maps, key) = area.split_horizontally(Self::MAP.0 * self.maps.len().max(1) as u32 * scale);
         for (map, area) in self.maps.iter().zip(maps.split_evenly((1, self.maps.len().max(1)))) {
             self.draw_map(map, &area, scale)?;

@@ -23,7 +23,11 @@ fn core_numbers_find_the_blocks_better_than_degrees() {
     let config = &core["config"];
     assert_eq!((&config["method"], &config["graphs"], &config["n_init"]), (&"cgso".into(), &20.into(), &20.into()));
     assert_eq!((&config["e2"], &config["e3"], &config["clusters"]), (&(-0.5).into(), &(-0.5).into(), &3.into()));
-    assert_eq!(config["centrality"], serde_json::json!(["core"]));
+    assert_eq!((&config["centrality"], &config["attachment"]), (&serde_json::json!(["core"]), &"repeated".into()));
+    // Blocks with all their edges are easier to tell apart.
+    let distinct =
+        json(&["cluster", "--data", "sbbam", "--graphs", "20", "--n-init", "20", "--attachment", "distinct"]);
+    assert!(mean(&distinct, "ami") > mean(&core, "ami") + 8.0, "{}", distinct["ami"]);
 }
 
 #[test]
@@ -146,6 +150,10 @@ fn options_that_would_change_nothing_are_refused() {
     assert_eq!(e, "error: --truth: does not apply: the truth of sbbam is its blocks");
     let e = karate(&["--graphs", "3"]);
     assert_eq!(e, "error: --graphs: does not apply: only --data sbbam draws graphs, and --grid looks at one");
+    let e = karate(&["--attachment", "distinct"]);
+    assert_eq!(e, "error: --attachment: does not apply: only --data sbbam has blocks that grow");
+    let e = sbbam(&["--attachment", "distinkt"]);
+    assert!(e.contains("unknown attachment 'distinkt'; did you mean distinct?"), "{e}");
     let e = karate(&["--centrality", "core,degree"]);
     assert_eq!(e, "error: --centrality: does not apply: several need --grid");
     assert!(karate(&["--step", "0.5"]).contains("--grid"));

@@ -387,13 +387,6 @@ mod tests {
 
     proptest! {
         #[test]
-        fn enough_restarts_find_the_best_partition(data in prop::collection::vec(-1.0f64..1.0, 16), k in 1usize..4) {
-            let data = DenseMatrix::new(8, 2, data).unwrap();
-            let found = kmeans(&data, &KMeans::new(k).with_n_init(100), 3).unwrap();
-            prop_assert!((found.inertia - exhaustive(&data, k)).abs() < 1e-12, "{}", found.inertia);
-        }
-
-        #[test]
         fn every_point_is_with_its_nearest_centre(data in prop::collection::vec(-1.0f64..1.0, 60), k in 1usize..8) {
             let data = DenseMatrix::new(20, 3, data).unwrap();
             let found = kmeans(&data, &KMeans::new(k).with_n_init(1), 3).unwrap();
@@ -408,6 +401,22 @@ mod tests {
             }
             prop_assert!((inertia - found.inertia).abs() < 1e-12);
         }
+    }
+
+    /// Restarts from good seeds may all miss the best partition, and then scikit-learn's do too; mostly they find it.
+    #[test]
+    fn enough_restarts_mostly_find_the_best_partition() {
+        let mut found_it = 0;
+        for seed in 0..60 {
+            let mut rng = stream(seed, "test", 0);
+            let data = DenseMatrix::new(8, 2, (0..16).map(|_| rng.random::<f64>()).collect()).unwrap();
+            let k = 1 + seed as usize % 3;
+            let (found, best) =
+                (kmeans(&data, &KMeans::new(k).with_n_init(50), seed).unwrap().inertia, exhaustive(&data, k));
+            assert!(found > best - 1e-12, "{found} is better than the best, {best}");
+            found_it += usize::from(found < best + 1e-12);
+        }
+        assert!(found_it >= 54, "{found_it} of 60");
     }
 
     #[test]

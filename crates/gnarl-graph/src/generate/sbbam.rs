@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn repeated_ends_lose_edges_as_the_published_graphs_did() {
         let expected = [(433.49, 6.69), (771.08, 12.26), (1027.18, 17.48)];
-        let mut inside = [0.0; 3];
+        let mut inside = [0.0f64; 3];
         for seed in 0..200 {
             let g = sbbam(&SbbamConfig::published(), seed).unwrap();
             let labels = g.labels().unwrap();
