@@ -364,6 +364,15 @@ mod tests {
     }
 
     #[test]
+    fn no_layers_are_a_linear_map_and_the_first_of_equals_is_best() {
+        let at = |backbone, depth| at_depth(&NetworkConfig::new(backbone), depth);
+        assert_eq!((at(Backbone::Gin, 0).backbone, at(Backbone::Gin, 0).layers), (Backbone::Mlp, 0));
+        assert_eq!((at(Backbone::Gcn, 4).backbone, at(Backbone::Gcn, 4).layers), (Backbone::Gcn, 4));
+        assert_eq!((at(Backbone::Gcnii, 0).backbone, at(Backbone::Gcnii, 0).layers), (Backbone::Gcnii, 0));
+        assert_eq!((first_best(&[1.0, 3.0, 3.0, 2.0]), first_best(&[5.0])), (1, 0));
+    }
+
+    #[test]
     fn a_stored_cell_serves_its_own_configuration_alone() {
         let dir = tempfile::tempdir().unwrap();
         let config = CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 0);
