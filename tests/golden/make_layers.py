@@ -2,8 +2,8 @@
 
 Each case holds a graph's name, the input, the parameters, the output, an upstream gradient G, and the gradients of
 sum(output * G) to the input and to every parameter. Parameters carry gnarl's names and shapes: a linear map's matrix is
-[in, out], the transpose of PyTorch's. H2GCN is not in PyTorch Geometric and is written here with dense matrices, from
-the formula of its paper.
+[in, out], the transpose of PyTorch's. H2GCN and GPR-GNN are not in PyTorch Geometric and are written here with dense
+matrices, from the formulas of their papers.
 """
 
 import json
@@ -110,6 +110,135 @@ def h2gcn(x, a, embed, classify, rounds):
     return classify(torch.cat(rounds_so_far, dim=1))
 
 
+def lstm(name, jump, suffix):
+    """One direction of PyTorch's LSTM: what it does with the input and with its own last output."""
+    parts = []
+    for ours, theirs in (("input", "ih"), ("memory", "hh")):
+        parts.append((f"{name}.{ours}.weight", getattr(jump.lstm, f"weight_{theirs}_l0{suffix}"), matrix))
+        parts.append((f"{name}.{ours}.bias", getattr(jump.lstm, f"bias_{theirs}_l0{suffix}"), same))
+    return parts
+
+
+def jumping_on(run, gin, mode, count):
+    """JK-Net: layers with a ReLU each, PyTorch Geometric's JumpingKnowledge, a linear map."""
+    convs, own = [], []
+    for i in range(count):
+        width = IN_DIM if i == 0 else HIDDEN
+        if gin:
+            first, second = Linear(width, HIDDEN), Linear(HIDDEN, HIDDEN)
+            convs.append(pyg.GINConv(Sequential(first, ReLU(), second)))
+            own += linear(f"layers.{i}.mlp.0.", first) + linear(f"layers.{i}.mlp.1.", second)
+        else:
+            conv = pyg.GCNConv(width, HIDDEN)
+            convs.append(conv)
+            own += [(f"layers.{i}.weight", conv.lin.weight, matrix), (f"layers.{i}.bias", conv.bias, same)]
+    jump = pyg.JumpingKnowledge(mode, HIDDEN, count)
+    if mode == "lstm":
+        own += lstm("jump.up", jump, "") + lstm("jump.down", jump, "_reverse") + linear("jump.score.", jump.att)
+    classify = Linear(count * HIDDEN if mode == "cat" else HIDDEN, OUT_DIM)
+    own += linear("classify.", classify)
+
+    def forward(x, index):
+        heard = []
+        for conv in convs:
+            x = conv(x, index).relu()
+            heard.append(x)
+        return classify(jump(heard))
+
+    name = f"jk-{mode}-gin" if gin else f"jk-{mode}"
+    run(name, forward, own, hidden=HIDDEN, layers=count, out_dim=OUT_DIM)
+
+
+def gcnii_on(run, count):
+    """GCNII: a linear map, GCN2Conv with shared weights, a linear map."""
+    embed, classify = Linear(IN_DIM, HIDDEN), Linear(HIDDEN, OUT_DIM)
+    convs = [pyg.GCN2Conv(HIDDEN, alpha=0.1, theta=0.5, layer=i + 1) for i in range(count)]
+    own = linear("embed.", embed) + linear("classify.", classify)
+    own += [(f"layers.{i}.weight", conv.weight1, same) for i, conv in enumerate(convs)]
+
+    def forward(x, index):
+        first = h = embed(x).relu()
+        for conv in convs:
+            h = conv(h, first, index).relu()
+        return classify(h)
+
+    run("gcnii", forward, own, hidden=HIDDEN, layers=count, out_dim=OUT_DIM)
+
+
+def gpr_on(run, a, count):
+    """GPR-GNN (Chien et al. 2021) with A_hat: the sum over k of share_k A_hat^k MLP(X); and the same weights over GIN layers."""
+    a_hat = normalised(a + torch.eye(len(a)))
+    first, second = Linear(IN_DIM, HIDDEN), Linear(HIDDEN, OUT_DIM)
+    shares = torch.nn.Parameter(torch.zeros(count + 1))
+    own = linear("mlp.0.", first) + linear("mlp.1.", second) + [("shares", shares, same)]
+
+    def forward(x, _):
+        h = second(first(x).relu())
+        out = shares[0] * h
+        for k in range(count):
+            h = a_hat @ h
+            out = out + shares[k + 1] * h
+        return out
+
+    run("gpr-gnn", forward, own, hidden=HIDDEN, layers=count, out_dim=OUT_DIM)
+
+    convs = []
+    for i in range(count):
+        inner, outer = Linear(HIDDEN, HIDDEN), Linear(HIDDEN, HIDDEN)
+        convs.append(pyg.GINConv(Sequential(inner, ReLU(), outer)))
+        own = own + linear(f"layers.{i}.mlp.0.", inner) + linear(f"layers.{i}.mlp.1.", outer)
+
+    def over_layers(x, index):
+        h = first(x).relu()
+        out = shares[0] * h
+        for k, conv in enumerate(convs):
+            h = conv(h, index).relu()
+            out = out + shares[k + 1] * h
+        return second(out)
+
+    for _, parameter, _ in own:
+        parameter.grad = None
+    run("gpr-gin", over_layers, own, hidden=HIDDEN, layers=count, out_dim=OUT_DIM)
+
+
+def boosted_on(run, a, count):
+    """AdaGCN's votes (Sun et al. 2021), from the softmax as SAMME.R has them."""
+    a_hat = normalised(a + torch.eye(len(a)))
+    learners = [(Linear(IN_DIM, HIDDEN), Linear(HIDDEN, OUT_DIM)) for _ in range(count + 1)]
+    own = []
+    for i, (first, second) in enumerate(learners):
+        own += linear(f"learners.{i}.0.", first) + linear(f"learners.{i}.1.", second)
+
+    def forward(x, _):
+        out = 0
+        for first, second in learners:
+            log_p = second(first(x).relu()).softmax(dim=1).log()
+            out = out + (OUT_DIM - 1) * (log_p - log_p.mean(dim=1, keepdim=True))
+            x = a_hat @ x
+        return out
+
+    run("adagcn", forward, own, hidden=HIDDEN, layers=count, out_dim=OUT_DIM)
+
+
+def combinations_on(graph):
+    """The ways of combining layers."""
+    n, edges = GRAPHS[graph]
+    index = edge_index(edges)
+    a = torch.zeros(n, n)
+    a[index[0], index[1]] = 1
+
+    def run(layer, conv, parameters, **settings):
+        record(layer, graph, features(n, IN_DIM), lambda x: conv(x, index), parameters, **settings)
+
+    for count in (1, 3):
+        for mode in ("cat", "max", "lstm"):
+            for gin in (False, True):
+                jumping_on(run, gin, mode, count)
+        gcnii_on(run, count)
+        gpr_on(run, a, count)
+        boosted_on(run, a, count)
+
+
 def layers_on(graph):
     n, edges = GRAPHS[graph]
     index = edge_index(edges)
@@ -191,6 +320,8 @@ def main():
         layers_on(graph)
     batch_norm()
     readouts()
+    for graph in GRAPHS:
+        combinations_on(graph)
     graphs = {name: {"num_nodes": n, "edges": edges} for name, (n, edges) in GRAPHS.items()}
     made_by = {"torch": torch.__version__.split("+")[0], "torch_geometric": torch_geometric.__version__}
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in CASES)

@@ -24,7 +24,7 @@ fn the_list_names_every_table() {
     let shown = text(&["reproduce", "list"]);
     let listed = json(&["reproduce", "list"]);
     let tables = listed["tables"].as_array().unwrap();
-    assert_eq!(tables.len(), 8);
+    assert_eq!(tables.len(), 13);
     for table in tables {
         assert!(shown.contains(table["name"].as_str().unwrap()), "{shown}");
     }
@@ -148,4 +148,17 @@ fn a_row_of_the_thesis_is_reproduced() {
     assert!((35.0..75.0).contains(&mean), "{cell}");
     let page = std::fs::read_to_string(dir.path().join("topological_GCN.html")).unwrap();
     assert!(page.contains("<polyline points=") && page.contains("GCN w/ A_hat"), "no learning curve");
+}
+
+#[test]
+fn the_comparison_of_depths_says_what_it_would_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let args = ["reproduce", "results_with_baselines_2", "--columns", "cornell", "--rows", "JKNET-CAT", "--out", out];
+    let work = &json(&args)["rows"][0]["cells"][0]["config"]["work"]["best-depth"];
+    assert_eq!((&work["network"]["backbone"], &work["network"]["layers"]), (&"jk-cat".into(), &5.into()));
+    assert_eq!((&work["training"]["keep"], &work["training"]["schedule"]), (&"last".into(), &serde_json::Value::Null));
+    let work =
+        &json(&["reproduce", "dynam:fig:photo_synthetic", "--out", out])["rows"][0]["cells"][0]["config"]["work"];
+    assert_eq!(work["halves"]["network"]["backbone"], "mlp", "depth 0 hears nobody");
 }

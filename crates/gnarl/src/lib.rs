@@ -5,10 +5,12 @@
 //! | [`tensor`] | sparse kernels as candle operations, and the optimiser |
 //! | [`nn`] | layers, readouts, networks |
 //! | [`operator`] | the operator axis: learnable centrality operators |
+//! | [`depth`] | the depth axis: AdaGCN's training; the other ways of combining layers are [`nn::bodies`] |
 //! | [`train`] | the training loop: best-validation weights, early stopping, curves |
 //! | [`task`] | node classification: data in, result out |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 
+pub mod depth;
 pub mod error;
 pub mod experiment;
 pub mod nn;

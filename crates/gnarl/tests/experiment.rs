@@ -8,6 +8,7 @@ use gnarl::experiment::report::{Status, Thesis};
 use gnarl::experiment::table::{OOM, acc, gcn, value, vanilla};
 use gnarl::experiment::{Progress, Property, Report, Row, RunnerWatch, Settings, Spec, Table, reproduce, with_stored};
 use gnarl::nn::Backbone;
+use gnarl::task::node::{OperatorChoice, Preparation, Prepared};
 use gnarl::task::recipe::Recipe;
 use gnarl_graph::operator::ClassicalOperator;
 
@@ -274,4 +275,39 @@ fn the_number_of_threads_changes_nothing() {
         report.rows.iter().map(runs).collect::<Vec<_>>()
     };
     assert_eq!(figures(1), figures(2));
+}
+
+#[test]
+fn the_best_depth_is_chosen_on_test_and_on_validation() {
+    const DEPTHS: Table = Table {
+        name: "toy:tab:depths",
+        title: "Depths",
+        section: "tests",
+        columns: &["karate"],
+        rows: &[Row { label: "JK", spec: Spec::BestDepth { backbone: Backbone::JkMax }, figures: &[acc(90.0, 1.0)] }],
+        baseline: None,
+        notes: &[],
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (report, _) = run(&DEPTHS, &settings(dir.path()));
+    let ours = report.rows[0].cells[0].ours.as_ref().unwrap();
+    let [on_test, on_validation] = &ours.parts[..] else { panic!("{ours:?}") };
+    assert!(on_test.name.starts_with("on test [") && on_validation.name.starts_with("on validation ["), "{ours:?}");
+    assert_eq!(on_test.runs, ours.runs);
+    assert!(on_test.mean >= on_validation.mean, "{ours:?}");
+    // The figure is that of the network with so many layers, trained by itself.
+    let depth: usize = on_test.name[9..10].parse().unwrap();
+    let (network, training, features) = Recipe::Thesis.settings("karate", Backbone::JkMax);
+    let training = gnarl::train::TrainConfig { schedule: None, keep: gnarl::train::Keep::Last, ..training };
+    let preparation = Preparation { operator: OperatorChoice::Usual, features };
+    let graph = gnarl_graph::dataset::embedded::karate();
+    let prepared = Prepared::new(&graph, Backbone::JkMax, preparation).unwrap();
+    let network = gnarl::nn::NetworkConfig { layers: depth, ..network };
+    let watch = gnarl::train::Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
+    let runs = gnarl::task::node::runs(&prepared, &network, &training, graph.splits(), 3, 0, &watch).unwrap();
+    assert_eq!(runs.iter().map(|run| run.test_accuracy).collect::<Vec<_>>(), ours.runs);
+    let csv = report.csv();
+    let widths: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert_eq!(widths, [18, 18, 18, 18], "{csv}");
+    assert!(csv.contains(&format!("JK: {},thesis,karate,karate,measured,3,", on_validation.name)), "{csv}");
 }

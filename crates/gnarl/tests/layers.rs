@@ -158,6 +158,9 @@ impl Model {
                 two_hop: Some(two_hop_operator(graph).unwrap()),
                 ..Operator::constant(&symmetric_normalised(graph).unwrap()).into()
             },
+            Backbone::JkCatGin | Backbone::JkMaxGin | Backbone::JkLstmGin | Backbone::GprGin => {
+                classical(graph, ClassicalOperator::Adjacency).unwrap().into()
+            }
             _ => classical(graph, ClassicalOperator::NormalisedAdjacency).unwrap().into(),
         };
         Model::Network(Box::new(Network::new(&config, case.x[0].len(), s.out_dim, 0.0, 1).unwrap()), hear)
@@ -252,8 +255,7 @@ fn layers_agree_with_pytorch_geometric() {
             &at_stored(&case.grad_x),
         );
     }
-    for layer in ["gcn", "gat", "gatv2", "gin", "sage", "sgc", "appnp", "pna", "h2gcn", "mlp", "batch_norm", "readout"]
-    {
+    for layer in Backbone::ALL.map(|(name, _)| name).into_iter().chain(["batch_norm", "readout"]) {
         assert!(seen.contains(&layer), "the file has no case of {layer}");
     }
 }

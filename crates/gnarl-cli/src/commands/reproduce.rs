@@ -6,7 +6,7 @@ use std::str::FromStr;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::experiment::cell::Work;
-use gnarl::experiment::report::{CellReport, Difference, Report as TableReport, Status, Thesis, recipe_name};
+use gnarl::experiment::report::{CellReport, Difference, Part, Report as TableReport, Status, Thesis, recipe_name};
 use gnarl::experiment::{Progress, RunnerWatch, Settings, reproduce, tables, with_stored};
 use gnarl::task::recipe::Recipe;
 use gnarl_graph::Error;
@@ -137,7 +137,16 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     for (file, content) in names.iter().zip([whole.report.csv(), json, whole.page()]) {
         output::write_whole(file, &content)?;
     }
-    Ok(ReproduceReport::Table(Box::new(reproduced(report))))
+    let mut shown = reproduced(report);
+    for recipe in whole.report.recipes() {
+        for (column, drawing) in whole.drawings(recipe) {
+            let by = recipe.map_or("", recipe_name);
+            let file = args.out.join(format!("{}-{}-{by}.svg", table.short_name(), column.to_lowercase()));
+            output::write_whole(&file, &drawing)?;
+            shown.files.push(file.display().to_string());
+        }
+    }
+    Ok(ReproduceReport::Table(Box::new(shown)))
 }
 
 fn list() -> Vec<Listed> {
@@ -177,7 +186,7 @@ impl Reproduced {
             let labels: Vec<&str> = rows.iter().map(|row| row.label).collect();
             // The longer side goes down.
             let transposed = report.columns.len() > rows.len();
-            text += &grid(&labels, &report.columns, transposed, 3, |r, c| three_lines(&rows[r].cells[c]));
+            text += &grid(&labels, &report.columns, transposed, 3, |r, c| lines(&rows[r].cells[c]));
             if rows.iter().flat_map(|row| &row.cells).any(|cell| cell.paired.is_some()) {
                 let others: Vec<_> = rows.iter().filter(|row| Some(row.label) != report.baseline).collect();
                 let labels: Vec<&str> = others.iter().map(|row| row.label).collect();
@@ -262,6 +271,9 @@ impl Reproduced {
                     others.map(|row| (row.label.to_string(), row.cells.iter().map(paired).collect())).collect();
                 body += &html::table(&headers, &cells);
             }
+            for (_, drawing) in self.drawings(recipe) {
+                body += &drawing;
+            }
             body += &self.curves(recipe);
         }
         let key = |class: &str, what: &str| format!("<span class=\"key {class}\">{what}</span> ");
@@ -276,6 +288,27 @@ impl Reproduced {
             body += &format!("<li>{}</li>\n", escape(&line));
         }
         html::page(report.table, &(body + "</ul>\n"))
+    }
+
+    /// Of a figure of the thesis: for each column with its name, the parts of its cells by row. Whatever else draws figures is called
+    /// here.
+    fn drawings(&self, recipe: Option<Recipe>) -> Vec<(&'static str, String)> {
+        let rows: Vec<_> = self.report.rows_of(recipe).collect();
+        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
+        if !self.report.table.contains(":fig:") {
+            return Vec::new();
+        }
+        let draw = |(c, column): (usize, &&'static str)| {
+            let names = rows.iter().map(|row| parts(&row.cells[c])).find(|parts| !parts.is_empty())?;
+            let of_part =
+                |i: usize| rows.iter().map(move |row| parts(&row.cells[c]).get(i).map_or(f64::NAN, |p| p.mean));
+            let values: Vec<Vec<f64>> = (0..names.len()).map(|i| of_part(i).collect()).collect();
+            let lines: Vec<Line<'_>> =
+                names.iter().zip(&values).map(|(part, values)| Line { name: &part.name, values }).collect();
+            let steps = (first.label, last.label);
+            Some((*column, html::line_chart_between(column, "test accuracy, %", steps, &lines)))
+        };
+        self.report.columns.iter().enumerate().filter_map(draw).collect()
     }
 
     /// A chart of the first run's validation accuracy for each column that has one.
@@ -322,8 +355,8 @@ fn grid(
     output::render(&table)
 }
 
-/// Ours, the thesis', the difference, one under the other.
-fn three_lines(cell: &CellReport) -> String {
+/// Ours, the thesis', the difference, and further figures of the same runs, one under the other.
+fn lines(cell: &CellReport) -> String {
     let ours = match (&cell.ours, cell.status) {
         (Some(ours), _) => show_mean(ours.mean, ours.standard_error.map(|_| ours.std), is_accuracy(cell)),
         (None, Status::Hole) => "hole".into(),
@@ -331,7 +364,22 @@ fn three_lines(cell: &CellReport) -> String {
         (None, _) => "not run".into(),
     };
     let difference = cell.difference.map_or_else(|| "-".to_string(), |d| show_difference(&d, is_accuracy(cell)));
-    [ours, show_thesis(cell.thesis), difference].join("\n")
+    let mut lines = vec![ours];
+    // A figure that the thesis only draws has nothing to compare with.
+    if cell.thesis != Thesis::Absent || parts(cell).is_empty() {
+        lines.extend([show_thesis(cell.thesis), difference]);
+    }
+    lines.extend(parts(cell).iter().map(show_part));
+    lines.join("\n")
+}
+
+fn parts(cell: &CellReport) -> &[Part] {
+    cell.ours.as_ref().map_or(&[], |ours| &ours.parts)
+}
+
+/// `on validation [2]: 80.12 ± 0.45`
+fn show_part(part: &Part) -> String {
+    format!("{}: {}", part.name, show_mean(part.mean, (part.runs.len() > 1).then_some(part.std), true))
 }
 
 fn page_cell(cell: &CellReport) -> Cell {
@@ -340,7 +388,10 @@ fn page_cell(cell: &CellReport) -> Cell {
         let class = if cell.status == Status::Failed { "failed" } else { "hole" };
         return Cell { markup: format!("{}<br><small>{thesis}</small>", escape(message(cell))), class };
     };
-    let mean = escape(&show_mean(ours.mean, ours.standard_error.map(|_| ours.std), is_accuracy(cell)));
+    let mut mean = escape(&show_mean(ours.mean, ours.standard_error.map(|_| ours.std), is_accuracy(cell)));
+    for part in parts(cell) {
+        mean += &format!("<br><small>{}</small>", escape(&show_part(part)));
+    }
     let Some(difference) = cell.difference else {
         return Cell { markup: format!("{mean}<br><small>{thesis}</small>"), class: "" };
     };
@@ -362,7 +413,7 @@ fn message(cell: &CellReport) -> &str {
 }
 
 fn is_accuracy(cell: &CellReport) -> bool {
-    matches!(cell.config.work, Work::NodeClassification { .. })
+    !matches!(cell.config.work, Work::Property(_))
 }
 
 fn show_mean(mean: f64, std: Option<f64>, is_accuracy: bool) -> String {

@@ -27,7 +27,8 @@ pub struct ModelArgs {
     /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// gcn, gat, gatv2, gin, sage, sgc, appnp, pna, h2gcn or mlp
+    /// gcn, gat, gatv2, gin, sage, sgc, appnp, pna, h2gcn or mlp; or a way of combining layers: jk-cat, jk-max, jk-lstm (each also with
+    /// -gin), gcnii, gpr-gnn, gpr-gin, adagcn
     #[arg(long)]
     pub model: Backbone,
     /// Settings to start from: default (the best known) or thesis
@@ -48,7 +49,7 @@ pub struct ModelArgs {
     /// Width of hidden layers [default: by recipe]
     #[arg(long)]
     pub hidden: Option<usize>,
-    /// Rounds of message passing [default: 2]
+    /// Rounds of message passing; the ways of combining layers may have none [default: 2]
     #[arg(long)]
     pub layers: Option<usize>,
     /// Dropout between layers [default: by recipe]
@@ -257,7 +258,9 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<TrainReport> {
 
     let stop: &AtomicBool = interrupt::flag();
     let candidates = config.preparation.operator.candidates();
-    let steps = (candidates * args.runs * config.training.epochs) as u64;
+    // AdaGCN trains a learner for every depth, one after the other.
+    let learners = if config.network.backbone == Backbone::AdaGcn { config.network.layers + 1 } else { 1 };
+    let steps = (candidates * args.runs * config.training.epochs * learners) as u64;
     let bar = progress::steps(&format!("{} on {data}", config.network.backbone), steps);
     let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop };
     let (network, training, seed) = (&config.network, &config.training, global.seed);

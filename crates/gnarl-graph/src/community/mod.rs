@@ -169,7 +169,7 @@ fn numbered(communities: impl IntoIterator<Item = u32>) -> Vec<u32> {
 }
 
 fn refuse_negative_weights(op: &'static str, graph: &Graph) -> Result<()> {
-    match graph.weighted_edges().find(|(_, _, w)| !(*w >= 0.0)) {
+    match graph.weighted_edges().find(|(_, _, w)| w.is_nan() || *w < 0.0) {
         None => Ok(()),
         Some((u, v, w)) => {
             Err(Error::argument(op, format!("edge ({u}, {v}) has weight {w}, weights of at least 0 are needed")))

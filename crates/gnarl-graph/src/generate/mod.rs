@@ -1,5 +1,5 @@
 //! Random graphs, one file per model (thesis ch. 2, "Synthetic Graphs"; ch. 3 for SBBAM; ch. 7 for rewiring), and the
-//! fixed shapes that tests and students reach for.
+//! fixed shapes that tests and students reach for; and ch. 4's joined halves of a real graph.
 //!
 //! A model takes its parameters and a seed and checks both before it allocates. Time and memory grow with the nodes and
 //! edges that come out, never with the pairs that could have been joined.
@@ -8,6 +8,7 @@ mod barabasi_albert;
 mod configuration;
 mod csbm;
 mod erdos_renyi;
+mod halves;
 mod sbbam;
 mod sbm;
 mod shapes;
@@ -16,6 +17,7 @@ pub use self::barabasi_albert::barabasi_albert;
 pub use self::configuration::{configuration_model, rewire};
 pub use self::csbm::{CsbmConfig, csbm};
 pub use self::erdos_renyi::{erdos_renyi, gnm};
+pub use self::halves::{Halves, sparse_dense_halves};
 pub use self::sbbam::{Attachment, SbbamConfig, sbbam};
 pub use self::sbm::{SbmConfig, sbm};
 pub use self::shapes::{complete, cycle, grid, path, star};

@@ -9,17 +9,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use gnarl_graph::dataset::{self, Loaded};
+use gnarl_graph::generate::{Halves, sparse_dense_halves};
+use gnarl_graph::{Graph, Split};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::table::{Property, Spec};
+use super::table::{MAX_DEPTH, Property, Spec};
 use crate::error::{Error, Result};
-use crate::nn::NetworkConfig;
-use crate::task::node::{self, OperatorChoice, Preparation, Run};
+use crate::nn::{Backbone, NetworkConfig};
+use crate::task::node::{self, OperatorChoice, Preparation, Prepared, Run};
 use crate::task::recipe::Recipe;
-use crate::train::{TrainConfig, Watch};
+use crate::train::{Keep, Targets, TrainConfig, Watch, predict};
 
 /// Raised when the same configuration comes to mean something else: older cells are then run again.
 const VERSION: u32 = 1;
+
+/// Nodes of the joined halves, as in the thesis.
+const HALVES_NODES: usize = 5000;
 
 /// Everything that decides what a cell finds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +57,38 @@ pub enum Work {
         /// The first run's seed.
         seed: u64,
     },
+    /// Such runs at every depth from 0 on, and the best depth.
+    BestDepth {
+        /// Whose settings these are.
+        recipe: Recipe,
+        /// How the graph is made ready.
+        preparation: Preparation,
+        /// The network at the greatest depth.
+        network: NetworkConfig,
+        /// Its training.
+        training: TrainConfig,
+        /// How many runs at each depth.
+        runs: usize,
+        /// The first run's seed.
+        seed: u64,
+    },
+    /// Runs on joined sparse and dense halves of the graph: run `i` draws halves and split by seed `seed + i`.
+    Halves {
+        /// Whose settings these are.
+        recipe: Recipe,
+        /// How the joined graph is made ready.
+        preparation: Preparation,
+        /// The network.
+        network: NetworkConfig,
+        /// Its training.
+        training: TrainConfig,
+        /// Nodes of the two halves together.
+        nodes: usize,
+        /// How many runs.
+        runs: usize,
+        /// The first run's seed.
+        seed: u64,
+    },
     /// A property of the graph.
     Property(Property),
 }
@@ -70,6 +108,9 @@ pub struct Measured {
     /// What a learnable operator came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<Box<LearnedOperator>>,
+    /// Further figures of the same runs, by name: another choice of depth, a part of the test nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<(String, Vec<f64>)>,
 }
 
 /// A learnable operator, after the runs of a cell.
@@ -102,8 +143,24 @@ struct Stored {
 impl CellConfig {
     /// The cell of a spec on a dataset (by registry name), with a recipe's settings.
     pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Self {
+        // Ch. 4 trains without a schedule and keeps the last epoch (docs/depth-baselines.md).
+        let chapter_4 = |backbone: Backbone, depth: usize| {
+            let (network, mut training, features) = recipe.settings(dataset, backbone);
+            if recipe == Recipe::Thesis {
+                training = TrainConfig { schedule: None, keep: Keep::Last, ..training };
+            }
+            (at_depth(&network, depth), training, Preparation { operator: OperatorChoice::Usual, features })
+        };
         let work = match spec {
             Spec::Property(property) => Work::Property(property),
+            Spec::BestDepth { backbone } => {
+                let (network, training, preparation) = chapter_4(backbone, MAX_DEPTH);
+                Work::BestDepth { recipe, preparation, network, training, runs, seed }
+            }
+            Spec::Halves { depth } => {
+                let (network, training, preparation) = chapter_4(Backbone::Gcn, depth);
+                Work::Halves { recipe, preparation, network, training, nodes: HALVES_NODES, runs, seed }
+            }
             Spec::NodeClassification { backbone, operator } => {
                 let (network, training, features) = recipe.settings(dataset, backbone);
                 let preparation = Preparation { operator, features };
@@ -151,29 +208,141 @@ impl CellConfig {
     /// Runs it on its dataset. `None` where `stop` was set before all runs were done.
     pub fn run(&self, loaded: &Loaded, stop: &AtomicBool) -> Result<Option<Measured>> {
         let start = Instant::now();
-        let mut operator = None;
-        let (values, splits, curve) = match &self.work {
-            Work::Property(property) => (vec![property.of(loaded.graph()?)?], Vec::new(), Vec::new()),
+        let found = match &self.work {
+            Work::Property(property) => Some(Found { values: vec![property.of(loaded.graph()?)?], ..Found::default() }),
             Work::NodeClassification { preparation, network, training, runs, seed, .. } => {
-                let (graph, splits) = dataset::protocol_splits(loaded, *seed, *runs)?;
-                let watch = Watch { on_epoch: &|_, _| (), stop };
-                let settled =
-                    node::settled_runs(&graph, *preparation, network, training, &splits, *runs, *seed, &watch)?;
-                let done = settled.runs;
-                if stop.load(Ordering::Relaxed) || done.iter().any(|run| run.trained.interrupted) {
-                    return Ok(None);
-                }
-                operator = LearnedOperator::of(&settled.preparation, &done).map(Box::new);
-                let curve = done[0].trained.curve.iter().map(|epoch| epoch.val_accuracy).collect();
-                (
-                    done.iter().map(|run| run.test_accuracy).collect(),
-                    done.into_iter().map(|run| run.split).collect(),
-                    curve,
-                )
+                classify(loaded, *preparation, network, training, *runs, *seed, stop)?.map(|(found, _)| found)
+            }
+            Work::BestDepth { preparation, network, training, runs, seed, .. } => {
+                best_depth(loaded, *preparation, network, training, *runs, *seed, stop)?
+            }
+            Work::Halves { preparation, network, training, nodes, runs, seed, .. } => {
+                halves(loaded.graph()?, *preparation, network, training, *nodes, *runs, *seed, stop)?
             }
         };
-        Ok(Some(Measured { values, splits, curve, seconds: start.elapsed().as_secs_f64(), operator }))
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(found.map(|Found { values, splits, curve, operator, parts }| Measured {
+            values,
+            splits,
+            curve,
+            seconds,
+            operator,
+            parts,
+        }))
     }
+}
+
+/// What was found, before its time is known.
+#[derive(Default)]
+struct Found {
+    values: Vec<f64>,
+    splits: Vec<String>,
+    curve: Vec<f64>,
+    operator: Option<Box<LearnedOperator>>,
+    parts: Vec<(String, Vec<f64>)>,
+}
+
+/// Runs on the dataset's splits, and their mean validation accuracy. `None` where stopped.
+fn classify(
+    loaded: &Loaded,
+    preparation: Preparation,
+    network: &NetworkConfig,
+    training: &TrainConfig,
+    runs: usize,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<Option<(Found, f64)>> {
+    let (graph, splits) = dataset::protocol_splits(loaded, seed, runs)?;
+    let watch = Watch { on_epoch: &|_, _| (), stop };
+    let settled = node::settled_runs(&graph, preparation, network, training, &splits, runs, seed, &watch)?;
+    let done = settled.runs;
+    if stop.load(Ordering::Relaxed) || done.iter().any(|run| run.trained.interrupted) {
+        return Ok(None);
+    }
+    let val_accuracy = done.iter().map(|run| run.val_accuracy).sum::<f64>() / done.len().max(1) as f64;
+    let found = Found {
+        operator: LearnedOperator::of(&settled.preparation, &done).map(Box::new),
+        curve: done[0].trained.curve.iter().map(|epoch| epoch.val_accuracy).collect(),
+        values: done.iter().map(|run| run.test_accuracy).collect(),
+        splits: done.into_iter().map(|run| run.split).collect(),
+        parts: Vec::new(),
+    };
+    Ok(Some((found, val_accuracy)))
+}
+
+/// The best depth on test nodes, as the thesis chose it, and on validation nodes; of equals the shallower.
+fn best_depth(
+    loaded: &Loaded,
+    preparation: Preparation,
+    network: &NetworkConfig,
+    training: &TrainConfig,
+    runs: usize,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<Option<Found>> {
+    let mut by_depth: Vec<(Found, f64)> = Vec::new();
+    for depth in 0..=network.layers {
+        let network = at_depth(network, depth);
+        let Some(found) = classify(loaded, preparation, &network, training, runs, seed, stop)? else { return Ok(None) };
+        by_depth.push(found);
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let tests: Vec<f64> = by_depth.iter().map(|(found, _)| mean(&found.values)).collect();
+    let vals: Vec<f64> = by_depth.iter().map(|(_, val)| *val).collect();
+    let (on_test, on_val) = (first_best(&tests), first_best(&vals));
+    let part = |name: &str, depth: usize| (format!("{name} [{depth}]"), by_depth[depth].0.values.clone());
+    let parts = vec![part("on test", on_test), part("on validation", on_val)];
+    Ok(Some(Found { parts, ..by_depth.swap_remove(on_test).0 }))
+}
+
+fn first_best(values: &[f64]) -> usize {
+    (0..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
+}
+
+/// Accuracy on the test nodes of joined halves, and of each half.
+#[allow(clippy::too_many_arguments)]
+fn halves(
+    graph: &Graph,
+    preparation: Preparation,
+    network: &NetworkConfig,
+    training: &TrainConfig,
+    nodes: usize,
+    runs: usize,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<Option<Found>> {
+    let one = |i: usize| -> Result<(Run, [f64; 2])> {
+        let seed = seed.wrapping_add(i as u64);
+        let Halves { graph, num_sparse, .. } = sparse_dense_halves(graph, nodes, seed)?;
+        let prepared = Prepared::new(&graph, network.backbone, preparation)?;
+        // Ch. 3's protocol for the two graphs the halves come from.
+        let split = Split::per_class(&prepared.labels, 20, 500, 1000, seed)?;
+        let watch = Watch { on_epoch: &|_, _| (), stop };
+        let (run, trained) = node::run(&prepared, network, training, &split, seed, &watch)?;
+        let scores = predict(&trained, &prepared.hear, &prepared.input)?;
+        let (sparse, dense): (Vec<u32>, Vec<u32>) = split.test().iter().partition(|&&u| (u as usize) < num_sparse);
+        let accuracy = |items: &[u32]| Targets::new(items, &prepared.labels).accuracy(&scores);
+        Ok((run, [accuracy(&sparse)?, accuracy(&dense)?]))
+    };
+    let done = (0..runs).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
+    if stop.load(Ordering::Relaxed) || done.iter().any(|(run, _)| run.trained.interrupted) {
+        return Ok(None);
+    }
+    let part = |name: &str, i: usize| (name.to_string(), done.iter().map(|(_, parts)| parts[i]).collect());
+    Ok(Some(Found {
+        values: done.iter().map(|(run, _)| run.test_accuracy).collect(),
+        splits: done.iter().map(|(run, _)| run.split.clone()).collect(),
+        curve: done[0].0.trained.curve.iter().map(|epoch| epoch.val_accuracy).collect(),
+        operator: None,
+        parts: vec![part("sparse half", 0), part("dense half", 1)],
+    }))
+}
+
+/// The same network with so many layers; a plain stack of none is a linear map of the features.
+pub fn at_depth(network: &NetworkConfig, depth: usize) -> NetworkConfig {
+    let linear = depth == 0 && matches!(network.backbone, Backbone::Gcn | Backbone::Gin);
+    let backbone = if linear { Backbone::Mlp } else { network.backbone };
+    NetworkConfig { backbone, layers: depth, ..network.clone() }
 }
 
 /// FNV-1a, 64 bits: the same on every machine and in every version, which the standard library's hasher does not promise.
@@ -185,7 +354,6 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::experiment::table::vanilla;
-    use crate::nn::Backbone;
 
     /// The test vectors of the FNV authors.
     #[test]
@@ -193,6 +361,15 @@ mod tests {
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn no_layers_are_a_linear_map_and_the_first_of_equals_is_best() {
+        let at = |backbone, depth| at_depth(&NetworkConfig::new(backbone), depth);
+        assert_eq!((at(Backbone::Gin, 0).backbone, at(Backbone::Gin, 0).layers), (Backbone::Mlp, 0));
+        assert_eq!((at(Backbone::Gcn, 4).backbone, at(Backbone::Gcn, 4).layers), (Backbone::Gcn, 4));
+        assert_eq!((at(Backbone::Gcnii, 0).backbone, at(Backbone::Gcnii, 0).layers), (Backbone::Gcnii, 0));
+        assert_eq!((first_best(&[1.0, 3.0, 3.0, 2.0]), first_best(&[5.0])), (1, 0));
     }
 
     #[test]
@@ -205,6 +382,7 @@ mod tests {
             curve: vec![50.5],
             seconds: 1.5,
             operator: None,
+            parts: vec![("sparse half".into(), vec![80.0, 81.0])],
         };
         assert_eq!(config.stored(dir.path()).unwrap(), None);
         assert_eq!(config.store(measured.clone(), dir.path()).unwrap(), measured);
@@ -226,7 +404,8 @@ mod tests {
         std::fs::write(&file, &text[..text.len() / 2]).unwrap();
         assert_eq!(config.stored(dir.path()).unwrap(), None, "half a file is no cell");
         let nowhere = dir.path().join("no/such/folder");
-        let measured = Measured { values: vec![], splits: vec![], curve: vec![], seconds: 0.0, operator: None };
+        let measured =
+            Measured { values: vec![], splits: vec![], curve: vec![], seconds: 0.0, operator: None, parts: vec![] };
         assert!(config.store(measured, &nowhere).unwrap_err().to_string().contains("no/such/folder"));
     }
 }

@@ -104,11 +104,27 @@ pub struct Ours {
     pub runs: Vec<f64>,
     /// Each run's split.
     pub splits: Vec<String>,
+    /// Further figures of the same runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// Validation accuracy by epoch, of the first run; in JSON it stays in the cell's own file.
     #[serde(skip)]
     pub curve: Vec<f64>,
     /// Seconds it took.
     pub seconds: f64,
+}
+
+/// A further figure of a cell's runs: another choice of depth, a part of the test nodes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Part {
+    /// Which.
+    pub name: String,
+    /// Mean over runs.
+    pub mean: f64,
+    /// Sample standard deviation over runs.
+    pub std: f64,
+    /// Each run.
+    pub runs: Vec<f64>,
 }
 
 /// The thesis' figure.
@@ -150,7 +166,12 @@ impl Ours {
     fn new(measured: Measured) -> Result<Self> {
         let summary = mean_std(&measured.values)?;
         let standard_error = (summary.runs > 1).then(|| summary.std / (summary.runs as f64).sqrt());
+        let part = |(name, runs): (String, Vec<f64>)| {
+            let summary = mean_std(&runs)?;
+            Ok(Part { name, mean: summary.mean, std: summary.std, runs })
+        };
         Ok(Self {
+            parts: measured.parts.into_iter().map(part).collect::<Result<_>>()?,
             mean: summary.mean,
             std: summary.std,
             standard_error,
@@ -313,6 +334,24 @@ impl Report {
                 ];
                 csv += &fields.map(|field| quote(&field)).join(",");
                 csv.push('\n');
+                for part in ours.map_or(&[][..], |o| &o.parts) {
+                    let spread = number((part.runs.len() > 1).then_some(part.std));
+                    let mut fields = vec![
+                        self.table.to_string(),
+                        format!("{}: {}", row.label, part.name),
+                        row.recipe.map_or_else(String::new, |r| recipe_name(r).to_string()),
+                        column.to_string(),
+                        cell.dataset.clone(),
+                        status_name(cell.status).to_string(),
+                        part.runs.len().to_string(),
+                        part.mean.to_string(),
+                        spread,
+                    ];
+                    // The columns of comparisons, which a part has none of.
+                    fields.resize(header.split(',').count(), String::new());
+                    csv += &fields.iter().map(|field| quote(field)).collect::<Vec<_>>().join(",");
+                    csv.push('\n');
+                }
             }
         }
         csv
@@ -365,7 +404,15 @@ mod tests {
 
     fn ours(runs: &[f64], splits: &[&str]) -> Ours {
         let splits = splits.iter().map(ToString::to_string).collect();
-        Ours::new(Measured { values: runs.to_vec(), splits, curve: vec![], seconds: 0.0, operator: None }).unwrap()
+        Ours::new(Measured {
+            values: runs.to_vec(),
+            splits,
+            curve: vec![],
+            seconds: 0.0,
+            operator: None,
+            parts: vec![],
+        })
+        .unwrap()
     }
 
     #[test]

@@ -343,6 +343,10 @@ fn work(config: &CellConfig) -> f64 {
     });
     match &config.work {
         Work::Property(_) => size,
+        Work::BestDepth { network, training, runs, .. } => {
+            size * (network.hidden * training.epochs * runs * (network.layers + 1)) as f64
+        }
+        Work::Halves { network, training, runs, .. } => size * (network.hidden * training.epochs * runs) as f64,
         Work::NodeClassification { network, training, runs, preparation, .. } => {
             size * (network.hidden * training.epochs * runs * preparation.operator.candidates()) as f64
         }

@@ -7,14 +7,16 @@
 //! | [`linear`] | `x W + b` on sparse or dense input |
 //! | [`layer`] | the [`Layer`] trait, and what layers share |
 //! | `gcn`, `gat`, `gatv2`, `gin`, `sage`, `pna`, `mlp` | one layer each |
-//! | [`network`] | layers put together; SGC, APPNP and H2GCN, which are whole networks |
+//! | [`network`] | whole networks by name, and their settings |
+//! | [`bodies`] | the ways from features to scores: layers stacked, joined, weighted or boosted |
 //! | [`batch_norm`], [`readout`] | normalisation, and from nodes to graphs |
 //!
 //! A layer takes any message-passing [`Operator`](crate::tensor::Operator): swapping the operator, giving it gradients or
 //! replacing its values needs no new layer. To add a layer: one file here with the formula on top, one entry in
-//! [`network::Backbone`].
+//! [`network::Backbone`] and its line in `bodies/stack.rs`. To add a way of combining layers: one file in `bodies`, one entry.
 
 pub mod batch_norm;
+pub mod bodies;
 pub mod gat;
 pub mod gatv2;
 pub mod gcn;

@@ -6,25 +6,19 @@ use std::str::FromStr;
 
 use candle_core::{Result, Tensor};
 use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::random::{Rng, stream};
+use gnarl_graph::random::stream;
 use serde::{Deserialize, Serialize};
 
-use super::gat::{AttentionSettings, Gat};
-use super::gatv2::GatV2;
-use super::gcn::Gcn;
-use super::gin::{Gin, GinSettings};
+use super::bodies::{Body, Build, INPUT_SITE, Plan, appnp, boosted, gcnii, gpr, h2gcn, jumping, sgc, stack};
 use super::init::Init;
-use super::layer::{Layer, OperatorScalar, Propagation};
-use super::linear::{Input, Linear};
-use super::mlp::Deaf;
+use super::layer::{OperatorScalar, Propagation};
+use super::linear::Input;
 use super::params::{Group, ParamId, Params, Pass};
-use super::pna::Pna;
-use super::sage::Sage;
 use crate::tensor::{Operator, dropout};
 
-/// The kinds of network, by the layer they are made of.
+/// The kinds of network, by the layer they are made of or by how they combine layers. Stored by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "String", into = "String")]
 pub enum Backbone {
     /// Graph convolutions (Kipf and Welling 2017).
     Gcn,
@@ -46,35 +40,129 @@ pub enum Backbone {
     H2gcn,
     /// Features alone.
     Mlp,
+    /// Jumping knowledge (Xu et al. 2018) over GCN layers: all representations side by side.
+    JkCat,
+    /// Jumping knowledge over GCN layers: the largest of each entry.
+    JkMax,
+    /// Jumping knowledge over GCN layers: LSTM attention.
+    JkLstm,
+    /// Jumping knowledge over GIN layers: all representations side by side.
+    JkCatGin,
+    /// Jumping knowledge over GIN layers: the largest of each entry.
+    JkMaxGin,
+    /// Jumping knowledge over GIN layers: LSTM attention.
+    JkLstmGin,
+    /// Initial residual and identity mapping (Chen et al. 2020).
+    Gcnii,
+    /// Generalised PageRank with learned weights (Chien et al. 2021).
+    GprGnn,
+    /// Learned weights over GIN layers.
+    GprGin,
+    /// AdaBoost over depths (Sun et al. 2021).
+    AdaGcn,
 }
 
+/// What there is to know about a backbone: adding one is a variant above and an entry below.
+#[derive(Debug)]
+struct Entry {
+    backbone: Backbone,
+    name: &'static str,
+    /// The operator its paper uses.
+    usual: UsualOperator,
+    build: Build,
+    /// Whether it can have no layers.
+    from_zero: bool,
+    /// Why there is nothing for a learned operator to learn, if so.
+    fixed_operator: Option<&'static str>,
+}
+
+const A: UsualOperator = UsualOperator::Classical(ClassicalOperator::Adjacency);
+const A_HAT: UsualOperator = UsualOperator::Classical(ClassicalOperator::NormalisedAdjacency);
+const H: UsualOperator = UsualOperator::Classical(ClassicalOperator::MeanAggregation);
+const LOOPS: UsualOperator = UsualOperator::SelfLoopPattern;
+const SYMMETRIC: UsualOperator = UsualOperator::SymmetricNormalised;
+const DEAF: &str = "does not use an operator's values: there is nothing for cgso to learn";
+const ONE_BY_ONE: &str = "trains one learner after the other: an operator that cgso goes on learning would change under those already trained";
+
+const fn entry(backbone: Backbone, name: &'static str, usual: UsualOperator, build: Build) -> Entry {
+    Entry { backbone, name, usual, build, from_zero: false, fixed_operator: None }
+}
+
+impl Entry {
+    /// May have no layers.
+    const fn from_zero(self) -> Self {
+        Self { from_zero: true, ..self }
+    }
+
+    /// Refuses learned operators.
+    const fn fixed(self, why: &'static str) -> Self {
+        Self { fixed_operator: Some(why), ..self }
+    }
+}
+
+/// Every backbone: the one list that names, help, networks and tests come from.
+const ENTRIES: [Entry; 20] = [
+    entry(Backbone::Gcn, "gcn", A_HAT, stack::build),
+    entry(Backbone::Gat, "gat", LOOPS, stack::build),
+    entry(Backbone::GatV2, "gatv2", LOOPS, stack::build),
+    entry(Backbone::Gin, "gin", A, stack::build),
+    entry(Backbone::Sage, "sage", H, stack::build),
+    entry(Backbone::Sgc, "sgc", A_HAT, sgc::build),
+    entry(Backbone::Appnp, "appnp", A_HAT, appnp::build),
+    entry(Backbone::Pna, "pna", A, stack::build).fixed(DEAF),
+    entry(Backbone::H2gcn, "h2gcn", SYMMETRIC, h2gcn::build),
+    entry(Backbone::Mlp, "mlp", A, stack::build).from_zero().fixed(DEAF),
+    entry(Backbone::JkCat, "jk-cat", A_HAT, jumping::build).from_zero(),
+    entry(Backbone::JkMax, "jk-max", A_HAT, jumping::build).from_zero(),
+    entry(Backbone::JkLstm, "jk-lstm", A_HAT, jumping::build).from_zero(),
+    entry(Backbone::JkCatGin, "jk-cat-gin", A, jumping::build).from_zero(),
+    entry(Backbone::JkMaxGin, "jk-max-gin", A, jumping::build).from_zero(),
+    entry(Backbone::JkLstmGin, "jk-lstm-gin", A, jumping::build).from_zero(),
+    entry(Backbone::Gcnii, "gcnii", A_HAT, gcnii::build).from_zero(),
+    entry(Backbone::GprGnn, "gpr-gnn", A_HAT, gpr::build).from_zero(),
+    entry(Backbone::GprGin, "gpr-gin", A, gpr::build).from_zero(),
+    entry(Backbone::AdaGcn, "adagcn", A_HAT, boosted::build).from_zero().fixed(ONE_BY_ONE),
+];
+
 impl Backbone {
-    /// Every backbone with its name: the one list that names, help and tests come from.
-    pub const ALL: [(&'static str, Backbone); 10] = [
-        ("gcn", Backbone::Gcn),
-        ("gat", Backbone::Gat),
-        ("gatv2", Backbone::GatV2),
-        ("gin", Backbone::Gin),
-        ("sage", Backbone::Sage),
-        ("sgc", Backbone::Sgc),
-        ("appnp", Backbone::Appnp),
-        ("pna", Backbone::Pna),
-        ("h2gcn", Backbone::H2gcn),
-        ("mlp", Backbone::Mlp),
-    ];
+    /// Every backbone with its name.
+    pub const ALL: [(&'static str, Backbone); ENTRIES.len()] = {
+        let mut all = [("", Backbone::Gcn); ENTRIES.len()];
+        let mut i = 0;
+        while i < all.len() {
+            all[i] = (ENTRIES[i].name, ENTRIES[i].backbone);
+            i += 1;
+        }
+        all
+    };
+
+    fn entry(self) -> &'static Entry {
+        const LIST: &[Entry] = &ENTRIES;
+        LIST.iter().find(|entry| entry.backbone == self).expect("every variant has its entry: a test counts them")
+    }
 
     /// The operator its paper uses.
     pub fn usual_operator(self) -> UsualOperator {
-        match self {
-            Backbone::Gcn | Backbone::Sgc | Backbone::Appnp => {
-                UsualOperator::Classical(ClassicalOperator::NormalisedAdjacency)
-            }
-            Backbone::Gat | Backbone::GatV2 => UsualOperator::SelfLoopPattern,
-            Backbone::Gin | Backbone::Pna => UsualOperator::Classical(ClassicalOperator::Adjacency),
-            Backbone::Sage => UsualOperator::Classical(ClassicalOperator::MeanAggregation),
-            Backbone::H2gcn => UsualOperator::SymmetricNormalised,
-            Backbone::Mlp => UsualOperator::Classical(ClassicalOperator::Adjacency),
-        }
+        self.entry().usual
+    }
+
+    /// Why it cannot learn its operator; `None` where it can.
+    pub fn fixed_operator(self) -> Option<&'static str> {
+        self.entry().fixed_operator
+    }
+}
+
+impl TryFrom<String> for Backbone {
+    type Error = gnarl_graph::Error;
+
+    fn try_from(name: String) -> gnarl_graph::Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<Backbone> for String {
+    fn from(backbone: Backbone) -> Self {
+        backbone.to_string()
     }
 }
 
@@ -91,8 +179,7 @@ pub enum UsualOperator {
 
 impl fmt::Display for Backbone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Self::ALL.iter().find(|(_, b)| b == self).map_or("?", |(name, _)| name);
-        f.write_str(name)
+        f.write_str(self.entry().name)
     }
 }
 
@@ -111,7 +198,7 @@ impl FromStr for Backbone {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkConfig {
-    /// The layer it is made of.
+    /// The kind of network.
     pub backbone: Backbone,
     /// Width of hidden representations (per head, for attention with several heads side by side: the total).
     pub hidden: usize,
@@ -161,7 +248,7 @@ impl NetworkConfig {
         if self.hidden == 0 {
             return refuse("hidden must be at least 1".into());
         }
-        if self.layers == 0 && self.backbone != Backbone::Mlp {
+        if self.layers == 0 && !self.backbone.entry().from_zero {
             return refuse(format!("layers must be at least 1 for {}", self.backbone));
         }
         for (name, rate) in [
@@ -190,29 +277,10 @@ pub struct Network {
     in_dim: usize,
     num_classes: usize,
     params: Params,
-    body: Body,
+    body: Box<dyn Body>,
     /// One for each of the configuration's operator scalars.
     scalars: Vec<ParamId>,
 }
-
-#[derive(Debug)]
-enum Body {
-    /// Layer, ReLU, dropout, layer, …; an MLP of depth 0 is one linear map.
-    Stack(Vec<Box<dyn Layer>>),
-    /// `Φ^layers X W + b`.
-    Sgc(Linear),
-    /// A two-layer perceptron, then personalised propagation.
-    Appnp(Linear, Linear),
-    /// An embedding, rounds over one and two hops, everything side by side, then a linear map.
-    H2gcn { embed: Linear, classify: Linear, rounds: usize },
-    /// A linear embedding, then PNA layers.
-    Embedded(Linear, Vec<Box<dyn Layer>>),
-}
-
-/// Sites of dropout that are not a layer's own.
-const INPUT_SITE: u64 = 1 << 32;
-const ATTENTION_SITES: u64 = 2 << 32;
-const EMBEDDING_SITE: u64 = 3 << 32;
 
 impl Network {
     /// Builds the network with parameters drawn from the seed. `mean_log_degree` is for PNA (see its file).
@@ -226,7 +294,8 @@ impl Network {
         config.check()?;
         let mut params = Params::default();
         let rng = &mut stream(seed, "network", 0);
-        let body = Self::build(config, in_dim, num_classes, mean_log_degree, &mut params, rng)?;
+        let plan = Plan { config, in_dim, num_classes, mean_log_degree };
+        let body = (config.backbone.entry().build)(&plan, &mut params, rng)?;
         // Constants draw nothing: the other weights start as they do without a learnable operator.
         let scalar = |s: &OperatorScalar| {
             let group = if s.exponent { Group::Exponent } else { Group::Scalar };
@@ -234,68 +303,6 @@ impl Network {
         };
         let scalars = config.operator_scalars.iter().map(scalar).collect::<Result<_>>()?;
         Ok(Self { config: config.clone(), in_dim, num_classes, params, body, scalars })
-    }
-
-    fn build(
-        config: &NetworkConfig,
-        in_dim: usize,
-        num_classes: usize,
-        mean_log_degree: f64,
-        params: &mut Params,
-        rng: &mut Rng,
-    ) -> Result<Body> {
-        let NetworkConfig { backbone, hidden, layers, .. } = *config;
-        let mut layer = |params: &mut Params, i: usize, from: usize, to: usize, last: bool| -> Result<Box<dyn Layer>> {
-            let name = format!("layers.{i}");
-            let attention = AttentionSettings {
-                heads: if last { 1 } else { config.heads },
-                concat: !last,
-                negative_slope: 0.2,
-                dropout: config.attention_dropout,
-                site: ATTENTION_SITES + i as u64,
-            };
-            let dim = to / attention.heads;
-            let gin = GinSettings { train_epsilon: false, batch_norm: config.batch_norm };
-            Ok(match backbone {
-                Backbone::Gat => Box::new(Gat::new(params, &name, from, dim, attention, rng)?),
-                Backbone::GatV2 => Box::new(GatV2::new(params, &name, from, dim, attention, rng)?),
-                Backbone::Gin => Box::new(Gin::new(params, &name, from, hidden, to, gin, rng)?),
-                Backbone::Sage => Box::new(Sage::new(params, &name, from, to, rng)?),
-                Backbone::Pna => Box::new(Pna::new(params, &name, from, to, mean_log_degree, rng)?),
-                Backbone::Mlp => Box::new(Deaf::new(params, &name, from, to, rng)?),
-                _ => Box::new(Gcn::new(params, &name, from, to, rng)?),
-            })
-        };
-        let mut stack = |params: &mut Params, from: usize, count: usize| -> Result<Vec<Box<dyn Layer>>> {
-            (0..count)
-                .map(|i| {
-                    let last = i + 1 == count;
-                    let (from, to) = (if i == 0 { from } else { hidden }, if last { num_classes } else { hidden });
-                    layer(params, i, from, to, last)
-                })
-                .collect()
-        };
-        Ok(match backbone {
-            Backbone::Sgc => Body::Sgc(Linear::glorot(params, "linear", in_dim, num_classes, true, rng)?),
-            Backbone::Appnp => Body::Appnp(
-                Linear::kaiming(params, "mlp.0", in_dim, hidden, true, rng)?,
-                Linear::kaiming(params, "mlp.1", hidden, num_classes, true, rng)?,
-            ),
-            Backbone::H2gcn => {
-                let width = hidden * ((1usize << (layers + 1)) - 1);
-                Body::H2gcn {
-                    embed: Linear::glorot(params, "embed", in_dim, hidden, false, rng)?,
-                    classify: Linear::glorot(params, "classify", width, num_classes, false, rng)?,
-                    rounds: layers,
-                }
-            }
-            Backbone::Pna => {
-                let layers = stack(params, hidden, layers)?;
-                Body::Embedded(Linear::kaiming(params, "embed", in_dim, hidden, true, rng)?, layers)
-            }
-            Backbone::Mlp => Body::Stack(stack(params, in_dim, layers.max(1))?),
-            _ => Body::Stack(stack(params, in_dim, layers)?),
-        })
     }
 
     /// Its settings.
@@ -321,13 +328,17 @@ impl Network {
     /// How many rounds away a node can be and still matter to a node's scores while training; `None` where every node may
     /// (batch statistics, long propagation).
     pub fn reach(&self) -> Option<usize> {
-        match &self.body {
-            _ if self.config.batch_norm => None,
-            Body::Stack(_) if self.config.backbone == Backbone::Mlp => Some(0),
-            Body::Stack(layers) | Body::Embedded(_, layers) => Some(layers.len()),
-            Body::Sgc(_) => Some(self.config.layers),
-            Body::Appnp(..) | Body::H2gcn { .. } => None,
-        }
+        if self.config.batch_norm { None } else { self.body.reach() }
+    }
+
+    /// Learners that are trained one after the other; none for a network that is trained whole.
+    pub fn num_learners(&self) -> usize {
+        self.body.num_learners()
+    }
+
+    /// Class scores of one learner, whose parameters begin with `learners.i.`; its operator must be a fixed one.
+    pub fn learner(&self, i: usize, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        self.body.learner(i, hear, &drop_input(x, self.config.input_dropout, pass)?, pass)
     }
 
     /// The scalars of its learnable operator with their values, none for a fixed one.
@@ -358,60 +369,7 @@ impl Network {
     pub fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let hear = &*self.propagation(hear, pass)?;
         let x = &drop_input(x, self.config.input_dropout, pass)?;
-        match &self.body {
-            Body::Stack(layers) => self.run_stack(layers, hear, x.clone(), pass),
-            Body::Embedded(embed, layers) => {
-                let h = embed.forward_activated(x, pass, pass.dropout(self.config.dropout, EMBEDDING_SITE))?;
-                self.run_stack(layers, hear, Input::Dense(h), pass)
-            }
-            Body::Sgc(linear) => {
-                // Φ^K (X W) + b: the linear map first, since it is the narrower side.
-                let mut h = x.matmul(pass.weight(linear.weight), None)?;
-                for step in 0..self.config.layers {
-                    let bias = linear.bias.filter(|_| step + 1 == self.config.layers).map(|b| pass.weight(b));
-                    h = hear.round(step).apply_with_bias(&h, bias)?;
-                }
-                Ok(h)
-            }
-            Body::Appnp(first, second) => {
-                let h = first.forward_activated(x, pass, pass.dropout(self.config.dropout, 0))?;
-                let predicted = second.forward(&Input::Dense(h), pass)?;
-                let kept = (&predicted * self.config.appnp_alpha)?;
-                let mut h = predicted;
-                for _ in 0..self.config.appnp_steps {
-                    h = ((hear.operator.apply(&h)? * (1.0 - self.config.appnp_alpha))? + &kept)?;
-                }
-                Ok(h)
-            }
-            Body::H2gcn { embed, classify, rounds } => {
-                let Some(two_hop) = &hear.two_hop else { candle_core::bail!("h2gcn needs the two-hop operator") };
-                let mut last = embed.forward(x, pass)?.relu()?;
-                let mut all = vec![last.clone()];
-                for _ in 0..*rounds {
-                    last = Tensor::cat(&[hear.operator.apply(&last)?, two_hop.apply(&last)?], 1)?;
-                    all.push(last.clone());
-                }
-                let all = dropout(&Tensor::cat(&all, 1)?, pass.dropout(self.config.dropout, 0))?;
-                classify.forward(&Input::Dense(all), pass)
-            }
-        }
-    }
-
-    fn run_stack(
-        &self,
-        layers: &[Box<dyn Layer>],
-        hear: &Propagation,
-        mut x: Input,
-        pass: &Pass<'_>,
-    ) -> Result<Tensor> {
-        for (i, layer) in layers.iter().enumerate() {
-            if i + 1 == layers.len() {
-                return layer.forward(hear.round(i), &x, pass);
-            }
-            let dropout = pass.dropout(self.config.dropout, i as u64);
-            x = Input::Dense(layer.forward_activated(hear.round(i), &x, pass, dropout)?);
-        }
-        candle_core::bail!("a network has at least one layer")
+        self.body.forward(hear, x, pass)
     }
 }
 
@@ -474,7 +432,9 @@ mod tests {
         for (name, backbone) in Backbone::ALL {
             assert_eq!(name.to_uppercase().parse::<Backbone>().unwrap(), backbone);
             assert_eq!(backbone.to_string(), name);
+            assert_eq!(serde_json::to_string(&backbone).unwrap(), format!("\"{name}\""));
         }
+        assert_eq!(Backbone::AdaGcn as usize + 1, Backbone::ALL.len(), "a variant without an entry");
         let e = "gcm".parse::<Backbone>().unwrap_err().to_string();
         assert!(e.contains("gcm") && e.contains("gcn"), "{e}");
     }

@@ -12,6 +12,7 @@ use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, Labels, Split};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::depth::adagcn;
 use crate::error::{Error, Result};
 use crate::nn::layer::{classical, symmetric_normalised, two_hop_operator};
 use crate::nn::network::UsualOperator;
@@ -159,12 +160,10 @@ impl Prepared {
         let mut learnable: Option<Arc<dyn LearnableOperator>> = None;
         let operator = match preparation.operator {
             OperatorChoice::Classical(kind) => classical(graph, kind)?,
-            OperatorChoice::Cgso(_) if matches!(backbone, Backbone::Mlp | Backbone::Pna) => {
-                return refuse(&format!(
-                    "{backbone} does not use an operator's values: there is nothing for cgso to learn"
-                ));
-            }
             OperatorChoice::Cgso(config) => {
+                if let Some(why) = backbone.fixed_operator() {
+                    return refuse(&format!("{backbone} {why}"));
+                }
                 let cgso = Cgso::new(graph, config)?;
                 let started = cgso.started()?;
                 learnable = Some(Arc::new(cgso));
@@ -227,7 +226,9 @@ pub fn run(
     let start = Instant::now();
     let network = prepared.network(network, seed)?;
     let Prepared { hear, input, labels, .. } = prepared;
-    let trained = train(&network, &Problem { hear, input, labels, split }, training, seed, watch)?;
+    let problem = Problem { hear, input, labels, split };
+    let by = if network.num_learners() > 0 { adagcn::train } else { train };
+    let trained = by(&network, &problem, training, seed, watch)?;
     let scores = predict(&network, &prepared.hear, &prepared.input)?;
     let accuracy = |items| Targets::new(items, &prepared.labels).accuracy(&scores);
     let run = Run {

@@ -17,7 +17,7 @@ const WORTH_BELOW: f64 = 0.9;
 
 /// A problem cut down to what some nodes' scores depend on.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(crate) struct Field {
     pub hear: Propagation,
     pub input: Input,
     pub targets: Targets,
@@ -136,8 +136,7 @@ mod tests {
                 (2, learned("degree")),
                 (3, learned("degree+walks")),
             ] {
-                let deaf_to_values = matches!(backbone, Backbone::Pna | Backbone::Mlp);
-                if deaf_to_values && operator != OperatorChoice::Usual {
+                if backbone.fixed_operator().is_some() && operator != OperatorChoice::Usual {
                     continue;
                 }
                 let preparation = Preparation { operator, features: FeatureScaling::RowNormalised };
@@ -151,7 +150,8 @@ mod tests {
                 let restricted = network.reach().is_some();
                 assert_eq!(field.input.num_rows() < whole.input.num_rows(), restricted, "{name} of {layers} layers");
                 let (by_field, by_whole) = (loss_and_gradients(&network, &field), loss_and_gradients(&network, &whole));
-                crate::nn::testing::assert_close(&by_field, &by_whole, 2e-6, name);
+                // Sums over another order of nodes: rounding, which grows with the operator of the learned cases.
+                crate::nn::testing::assert_close(&by_field, &by_whole, 1e-5, name);
             }
         }
     }

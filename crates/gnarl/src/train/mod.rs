@@ -13,7 +13,7 @@ use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
 pub use checkpoint::Checkpoint;
-use field::Field;
+pub(crate) use field::Field;
 
 use crate::error::{Error, Result};
 use crate::nn::{Group, Input, Network, Pass, Propagation};

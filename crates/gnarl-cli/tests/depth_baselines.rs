@@ -1,0 +1,58 @@
+//! The other ways of combining layers on the command line.
+
+mod common;
+use common::{json, refusal};
+
+const NAMES: [&str; 10] =
+    ["jk-cat", "jk-max", "jk-lstm", "jk-cat-gin", "jk-max-gin", "jk-lstm-gin", "gcnii", "gpr-gnn", "gpr-gin", "adagcn"];
+
+fn train<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let args = ["train", "--data", "karate", "--model", model, "--epochs", "5", "--hidden", "8"];
+    [&args[..], more].concat()
+}
+
+#[test]
+fn every_name_trains_at_every_depth() {
+    for name in NAMES {
+        for layers in ["0", "1", "3"] {
+            let report = json(&train(name, &["--layers", layers]));
+            assert_eq!(report["model"], name);
+            assert_eq!(report["config"]["network"]["backbone"], name);
+            assert!(report["test_accuracy"]["mean"].as_f64().unwrap() > 0.0, "{name} of {layers} layers");
+        }
+    }
+    assert!(refusal(&train("gcn", &["--layers", "0"])).contains("layers must be at least 1 for gcn"));
+    assert!(refusal(&train("jk-sum", &[])).contains("unknown model 'jk-sum'; did you mean jk-"));
+}
+
+#[test]
+fn adagcn_trains_a_learner_for_every_depth() {
+    let report = json(&train("adagcn", &["--layers", "3"]));
+    assert_eq!(report["runs"][0]["trained"]["epochs"], 20, "5 epochs for each of depths 0 to 3");
+    let one = json(&train("adagcn", &["--layers", "0"]));
+    assert_eq!(report["parameters"].as_u64().unwrap(), 4 * one["parameters"].as_u64().unwrap());
+}
+
+#[test]
+fn operators_can_be_named_and_learned() {
+    for name in ["jk-lstm", "gcnii", "gpr-gnn", "adagcn"] {
+        json(&train(name, &["--operator", "H"]));
+    }
+    let learned = json(&train("gcnii", &["--operator", "cgso", "--centrality", "core", "--init", "a-hat"]));
+    assert_eq!(learned["operator_parameters"].as_object().unwrap().len(), 7);
+    let e = refusal(&train("adagcn", &["--operator", "cgso", "--centrality", "core"]));
+    assert!(e.contains("adagcn trains one learner after the other"), "{e}");
+}
+
+#[test]
+fn a_saved_model_predicts_what_it_did() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["jk-lstm", "gcnii", "gpr-gin", "adagcn"] {
+        let file = dir.path().join(format!("{name}.safetensors"));
+        let file = file.to_str().unwrap();
+        let trained = json(&train(name, &["--save", file]));
+        let predicted = json(&["predict", "--load", file, "--data", "karate"]);
+        assert_eq!(predicted["test_accuracy"], trained["test_accuracy"]["mean"], "{name}");
+    }
+    assert!(json(&["bench", "epoch", "--data", "karate", "--model", "jk-lstm"])["epoch_ms"].as_f64().unwrap() > 0.0);
+}

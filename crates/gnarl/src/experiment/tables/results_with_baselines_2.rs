@@ -1,0 +1,109 @@
+//! `dynam:tab:results_with_baselines_2` (ch. 4): other ways of combining layers with the GCN backbone, on seven more datasets.
+
+use crate::experiment::table::{ADMP_ELSEWHERE, DEPTHS, Row, Table, acc, best_depth};
+use crate::nn::Backbone;
+
+/// The table.
+pub const RESULTS_WITH_BASELINES_2: Table = Table {
+    name: "dynam:tab:results_with_baselines_2",
+    title: "Accuracy of other ways of combining layers, the GCN backbone, on seven more datasets, at the best of depths 0 to 5",
+    section: "ch. 4, appendix",
+    columns: &["Photo", "Computers", "chameleon", "Cornell", "Wisconsin", "Texas", "squirrel"],
+    rows: ROWS,
+    baseline: Some("GCN"),
+    notes: &[DEPTHS, ADMP_ELSEWHERE],
+};
+
+const ROWS: &[Row] = &[
+    Row {
+        label: "JKNET-CAT",
+        spec: best_depth(Backbone::JkCat),
+        figures: &[
+            acc(87.92, 1.98),
+            acc(74.68, 6.92),
+            acc(56.89, 1.77),
+            acc(46.22, 5.73),
+            acc(72.55, 0.0),
+            acc(64.86, 0.0),
+            acc(41.26, 0.88),
+        ],
+    },
+    Row {
+        label: "JKNET-MAX",
+        spec: best_depth(Backbone::JkMax),
+        figures: &[
+            acc(88.02, 2.21),
+            acc(77.97, 2.57),
+            acc(57.7, 2.79),
+            acc(45.95, 5.41),
+            acc(62.75, 2.63),
+            acc(68.65, 4.05),
+            acc(41.36, 0.59),
+        ],
+    },
+    Row {
+        label: "JKNET-LSTM",
+        spec: best_depth(Backbone::JkLstm),
+        figures: &[
+            acc(87.74, 1.94),
+            acc(77.13, 2.8),
+            acc(53.07, 4.47),
+            acc(43.78, 3.78),
+            acc(62.94, 2.23),
+            acc(64.86, 0.0),
+            acc(41.32, 0.58),
+        ],
+    },
+    Row {
+        label: "GCNII",
+        spec: best_depth(Backbone::Gcnii),
+        figures: &[
+            acc(86.99, 2.47),
+            acc(62.83, 19.61),
+            acc(61.03, 2.07),
+            acc(55.14, 8.48),
+            acc(70.59, 0.0),
+            acc(64.86, 0.0),
+            acc(35.9, 1.25),
+        ],
+    },
+    Row {
+        label: "AdaGCN",
+        spec: best_depth(Backbone::AdaGcn),
+        figures: &[
+            acc(64.84, 0.89),
+            acc(58.68, 1.31),
+            acc(47.37, 0.48),
+            acc(70.0, 4.75),
+            acc(75.88, 1.76),
+            acc(72.43, 1.62),
+            acc(29.15, 0.77),
+        ],
+    },
+    Row {
+        label: "GPR-GNN",
+        spec: best_depth(Backbone::GprGnn),
+        figures: &[
+            acc(89.16, 2.04),
+            acc(77.43, 3.32),
+            acc(63.29, 0.91),
+            acc(62.7, 4.65),
+            acc(58.82, 1.24),
+            acc(59.19, 3.72),
+            acc(38.52, 1.06),
+        ],
+    },
+    Row {
+        label: "GCN",
+        spec: best_depth(Backbone::Gcn),
+        figures: &[
+            acc(86.51, 2.33),
+            acc(75.32, 4.18),
+            acc(58.73, 0.96),
+            acc(54.59, 2.91),
+            acc(70.59, 0.0),
+            acc(64.86, 0.0),
+            acc(37.73, 0.8),
+        ],
+    },
+];

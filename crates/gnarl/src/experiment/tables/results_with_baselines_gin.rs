@@ -1,0 +1,57 @@
+//! `dynam:tab:results_with_baselines_GIN` (ch. 4): other ways of combining layers with the GIN backbone.
+
+use crate::experiment::table::{ADMP_ELSEWHERE, DEPTHS, OOM, Row, Table, acc, best_depth};
+use crate::nn::Backbone;
+
+/// The table.
+pub const RESULTS_WITH_BASELINES_GIN: Table = Table {
+    name: "dynam:tab:results_with_baselines_GIN",
+    title: "Accuracy of other ways of combining layers, the GIN backbone, at the best of depths 0 to 5",
+    section: "ch. 4, Experimental Results",
+    columns: &["Cora", "CiteSeer", "CS", "PubMed", "genius", "ogbn-arxiv"],
+    rows: ROWS,
+    baseline: Some("GIN"),
+    notes: &[DEPTHS, ADMP_ELSEWHERE, "the thesis does not define GPR-GIN; nn/bodies/gpr.rs says what is run here"],
+};
+
+const ROWS: &[Row] = &[
+    Row {
+        label: "JKNET-CAT",
+        spec: best_depth(Backbone::JkCatGin),
+        figures: &[acc(77.94, 0.67), acc(64.82, 0.04), acc(89.26, 1.18), acc(75.89, 2.5), OOM, acc(60.23, 0.37)],
+    },
+    Row {
+        label: "JKNET-MAX",
+        spec: best_depth(Backbone::JkMaxGin),
+        figures: &[acc(77.47, 0.81), acc(64.96, 2.08), acc(87.4, 2.11), acc(76.21, 1.73), OOM, acc(51.84, 4.01)],
+    },
+    Row {
+        label: "JKNET-LSTM",
+        spec: best_depth(Backbone::JkLstmGin),
+        figures: &[acc(77.39, 1.39), acc(64.52, 2.02), acc(87.27, 3.66), acc(75.9, 1.63), OOM, OOM],
+    },
+    Row {
+        label: "GPR-GIN",
+        spec: best_depth(Backbone::GprGin),
+        figures: &[
+            acc(76.83, 1.22),
+            acc(66.43, 1.15),
+            acc(88.15, 1.53),
+            acc(77.27, 0.87),
+            acc(80.82, 0.42),
+            acc(63.05, 0.44),
+        ],
+    },
+    Row {
+        label: "GIN",
+        spec: best_depth(Backbone::Gin),
+        figures: &[
+            acc(77.73, 0.99),
+            acc(65.23, 1.45),
+            acc(90.29, 0.99),
+            acc(76.05, 1.14),
+            acc(80.78, 1.03),
+            acc(60.7, 0.15),
+        ],
+    },
+];

@@ -1,0 +1,47 @@
+//! APPNP (Gasteiger et al. 2019): a two-layer perceptron, then personalised propagation
+//! `H ← (1 - α) Φ H + α H_0`.
+
+use candle_core::{Result, Tensor};
+use gnarl_graph::random::Rng;
+
+use super::{Body, Plan};
+use crate::nn::layer::Propagation;
+use crate::nn::linear::{Input, Linear};
+use crate::nn::params::{Params, Pass};
+
+#[derive(Debug)]
+struct Appnp {
+    first: Linear,
+    second: Linear,
+    dropout: f32,
+    steps: usize,
+    alpha: f64,
+}
+
+pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let config = plan.config;
+    Ok(Box::new(Appnp {
+        first: Linear::kaiming(params, "mlp.0", plan.in_dim, config.hidden, true, rng)?,
+        second: Linear::kaiming(params, "mlp.1", config.hidden, plan.num_classes, true, rng)?,
+        dropout: config.dropout,
+        steps: config.appnp_steps,
+        alpha: config.appnp_alpha,
+    }))
+}
+
+impl Body for Appnp {
+    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let h = self.first.forward_activated(x, pass, pass.dropout(self.dropout, 0))?;
+        let predicted = self.second.forward(&Input::Dense(h), pass)?;
+        let kept = (&predicted * self.alpha)?;
+        let mut h = predicted;
+        for _ in 0..self.steps {
+            h = ((hear.operator.apply(&h)? * (1.0 - self.alpha))? + &kept)?;
+        }
+        Ok(h)
+    }
+
+    fn reach(&self) -> Option<usize> {
+        None
+    }
+}

@@ -1,0 +1,64 @@
+//! GCNII (Chen et al. 2020): initial residual and identity mapping.
+//!
+//! `h_0 = relu(X W_in + b)`, `h_l = relu(s ((1 - β_l) I + β_l W_l))` with `s = (1 - α) Φ h_{l-1} + α h_0` and `β_l = ln(θ / l + 1)`,
+//! then a linear map; dropout after every ReLU, but `h_0` enters the residuals whole. As PyTorch Geometric's `GCN2Conv` with
+//! shared weights. With no layer it is a two-layer perceptron.
+
+use candle_core::{DType, Device, Result, Tensor};
+use gnarl_graph::random::Rng;
+
+use super::{Body, EMBEDDING_SITE, Plan, head};
+use crate::nn::init::Init;
+use crate::nn::layer::Propagation;
+use crate::nn::linear::{Input, Linear};
+use crate::nn::params::{Group, ParamId, Params, Pass};
+use crate::tensor::{dropout, relu_dropout};
+
+/// α of the paper: the share of the first representation in every round.
+const ALPHA: f64 = 0.1;
+/// θ of the paper (its λ), by which weights move away from the identity.
+const THETA: f64 = 0.5;
+
+#[derive(Debug)]
+struct Gcnii {
+    embed: Linear,
+    weights: Vec<ParamId>,
+    classify: Linear,
+    dropout: f32,
+}
+
+pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let hidden = plan.config.hidden;
+    let embed = Linear::kaiming(params, "embed", plan.in_dim, hidden, true, rng)?;
+    let mut weight =
+        |i: usize| params.add(format!("layers.{i}.weight"), &[hidden, hidden], Init::Glorot, Group::Weight, rng);
+    let weights = (0..plan.config.layers).map(&mut weight).collect::<Result<_>>()?;
+    let classify = Linear::kaiming(params, "classify", hidden, plan.num_classes, true, rng)?;
+    Ok(Box::new(Gcnii { embed, weights, classify, dropout: plan.config.dropout }))
+}
+
+impl Body for Gcnii {
+    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let first = self.embed.forward_activated(x, pass, pass.dropout(0.0, EMBEDDING_SITE))?;
+        let mut h = dropout(&first, pass.dropout(self.dropout, EMBEDDING_SITE))?;
+        let kept = (&first * ALPHA)?;
+        for (i, weight) in self.weights.iter().enumerate() {
+            let heard = (hear.round(i).apply(&h)? * (1.0 - ALPHA))?;
+            let mixed = (&heard + head(&kept, heard.dims()[0])?)?;
+            let beta = (THETA / (i + 1) as f64 + 1.0).ln();
+            let mapped = mixed.matmul(&near_identity(pass.weight(*weight), beta)?)?;
+            h = relu_dropout(&mapped, pass.dropout(self.dropout, i as u64))?;
+        }
+        self.classify.forward(&Input::Dense(h), pass)
+    }
+
+    fn reach(&self) -> Option<usize> {
+        Some(self.weights.len())
+    }
+}
+
+/// `(1 - β) I + β W`
+fn near_identity(weight: &Tensor, beta: f64) -> Result<Tensor> {
+    let identity = Tensor::eye(weight.dims()[0], DType::F32, &Device::Cpu)?;
+    (weight * beta)? + (identity * (1.0 - beta))?
+}

@@ -1,0 +1,47 @@
+//! H2GCN (Zhu et al. 2020): an embedding, rounds over one and two hops, everything side by side, then a linear map.
+
+use candle_core::{Result, Tensor};
+use gnarl_graph::random::Rng;
+
+use super::{Body, Plan};
+use crate::nn::layer::Propagation;
+use crate::nn::linear::{Input, Linear};
+use crate::nn::params::{Params, Pass};
+use crate::tensor::dropout;
+
+#[derive(Debug)]
+struct H2gcn {
+    embed: Linear,
+    classify: Linear,
+    rounds: usize,
+    dropout: f32,
+}
+
+pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let (hidden, rounds) = (plan.config.hidden, plan.config.layers);
+    let width = hidden * ((1usize << (rounds + 1)) - 1);
+    Ok(Box::new(H2gcn {
+        embed: Linear::glorot(params, "embed", plan.in_dim, hidden, false, rng)?,
+        classify: Linear::glorot(params, "classify", width, plan.num_classes, false, rng)?,
+        rounds,
+        dropout: plan.config.dropout,
+    }))
+}
+
+impl Body for H2gcn {
+    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let Some(two_hop) = &hear.two_hop else { candle_core::bail!("h2gcn needs the two-hop operator") };
+        let mut last = self.embed.forward(x, pass)?.relu()?;
+        let mut all = vec![last.clone()];
+        for _ in 0..self.rounds {
+            last = Tensor::cat(&[hear.operator.apply(&last)?, two_hop.apply(&last)?], 1)?;
+            all.push(last.clone());
+        }
+        let all = dropout(&Tensor::cat(&all, 1)?, pass.dropout(self.dropout, 0))?;
+        self.classify.forward(&Input::Dense(all), pass)
+    }
+
+    fn reach(&self) -> Option<usize> {
+        None
+    }
+}

@@ -1,0 +1,169 @@
+//! JK-Net (Xu et al. 2018): `h_l = dropout(relu(layer_l(h_{l-1})))`, then a linear map of all of them joined.
+//!
+//! | join | what the linear map sees |
+//! | --- | --- |
+//! | cat | `[h_1, …, h_L]` |
+//! | max | the largest of `h_1, …, h_L`, entry by entry |
+//! | lstm | `Σ_l a_l h_l`, where `a` is the softmax over layers of a linear score of a bidirectional LSTM that reads `h_1, …, h_L` |
+//!
+//! As PyTorch Geometric's `JumpingKnowledge`: the LSTM has `L · hidden / 2` units in each direction. The layers are GCN's or GIN's. With
+//! no layer it is a linear map of the features.
+
+use candle_core::{DType, Device, Result, Tensor};
+use gnarl_graph::random::Rng;
+
+use super::{Body, Plan, head};
+use crate::nn::gcn::Gcn;
+use crate::nn::gin::{Gin, GinSettings};
+use crate::nn::init::Init;
+use crate::nn::layer::{Layer, Propagation};
+use crate::nn::linear::{Input, Linear};
+use crate::nn::network::Backbone;
+use crate::nn::params::{Params, Pass};
+
+#[derive(Debug)]
+struct Jumping {
+    layers: Vec<Box<dyn Layer>>,
+    join: Join,
+    classify: Linear,
+    dropout: f32,
+}
+
+#[derive(Debug)]
+enum Join {
+    Cat,
+    Max,
+    Lstm(LayerAttention),
+}
+
+pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let config = plan.config;
+    let (hidden, count) = (config.hidden, config.layers);
+    let is_gin = matches!(config.backbone, Backbone::JkCatGin | Backbone::JkMaxGin | Backbone::JkLstmGin);
+    let gin = GinSettings { train_epsilon: false, batch_norm: config.batch_norm };
+    let mut layers: Vec<Box<dyn Layer>> = Vec::with_capacity(count);
+    for i in 0..count {
+        let (name, from) = (format!("layers.{i}"), if i == 0 { plan.in_dim } else { hidden });
+        layers.push(if is_gin {
+            Box::new(Gin::new(params, &name, from, hidden, hidden, gin, rng)?)
+        } else {
+            Box::new(Gcn::new(params, &name, from, hidden, rng)?)
+        });
+    }
+    let (join, width) = match config.backbone {
+        _ if count == 0 => (Join::Cat, plan.in_dim),
+        Backbone::JkMax | Backbone::JkMaxGin => (Join::Max, hidden),
+        Backbone::JkLstm | Backbone::JkLstmGin => {
+            (Join::Lstm(LayerAttention::new(params, "jump", hidden, count, rng)?), hidden)
+        }
+        _ => (Join::Cat, count * hidden),
+    };
+    let classify = Linear::kaiming(params, "classify", width, plan.num_classes, true, rng)?;
+    Ok(Box::new(Jumping { layers, join, classify, dropout: config.dropout }))
+}
+
+impl Body for Jumping {
+    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let mut heard: Vec<Tensor> = Vec::with_capacity(self.layers.len());
+        for (i, layer) in self.layers.iter().enumerate() {
+            let from = heard.last().map_or_else(|| x.clone(), |h| Input::Dense(h.clone()));
+            heard.push(layer.forward_activated(hear.round(i), &from, pass, pass.dropout(self.dropout, i as u64))?);
+        }
+        let Some(last) = heard.last() else { return self.classify.forward(x, pass) };
+        let rows = last.dims()[0];
+        let heard = heard.iter().map(|h| head(h, rows)).collect::<Result<Vec<_>>>()?;
+        let joined = match &self.join {
+            Join::Cat => Tensor::cat(&heard, 1)?,
+            // Of equal entries each gets a part of the gradient; the zeros of ReLU, which are most of them, pass none on.
+            Join::Max => heard[1..].iter().try_fold(heard[0].clone(), |largest, h| largest.maximum(h))?,
+            Join::Lstm(attention) => attention.forward(&heard, pass)?,
+        };
+        self.classify.forward(&Input::Dense(joined), pass)
+    }
+
+    fn reach(&self) -> Option<usize> {
+        Some(self.layers.len())
+    }
+}
+
+/// Attention over layers: a bidirectional LSTM reads them and a linear map scores each.
+#[derive(Debug)]
+struct LayerAttention {
+    up: Lstm,
+    down: Lstm,
+    score: Linear,
+}
+
+impl LayerAttention {
+    fn new(params: &mut Params, name: &str, dim: usize, num_layers: usize, rng: &mut Rng) -> Result<Self> {
+        let units = (num_layers * dim / 2).max(1);
+        Ok(Self {
+            up: Lstm::new(params, &format!("{name}.up"), dim, units, rng)?,
+            down: Lstm::new(params, &format!("{name}.down"), dim, units, rng)?,
+            score: Linear::kaiming(params, &format!("{name}.score"), 2 * units, 1, true, rng)?,
+        })
+    }
+
+    /// `[nodes, dim]` from one such matrix per layer.
+    fn forward(&self, layers: &[Tensor], pass: &Pass<'_>) -> Result<Tensor> {
+        let upwards = self.up.forward(layers.iter(), pass)?;
+        let downwards = self.down.forward(layers.iter().rev(), pass)?;
+        let score =
+            |(up, down): (&Tensor, &Tensor)| self.score.forward(&Input::Dense(Tensor::cat(&[up, down], 1)?), pass);
+        let scores = upwards.iter().zip(downwards.iter().rev()).map(score).collect::<Result<Vec<_>>>()?;
+        let shares = softmax_rows(&Tensor::cat(&scores, 1)?)?;
+        let share = |l: usize| layers[l].broadcast_mul(&shares.narrow(1, l, 1)?);
+        (1..layers.len()).try_fold(share(0)?, |sum, l| sum + share(l)?)
+    }
+}
+
+fn softmax_rows(scores: &Tensor) -> Result<Tensor> {
+    let shifted = scores.broadcast_sub(&scores.max_keepdim(1)?.detach())?.exp()?;
+    shifted.broadcast_div(&shifted.sum_keepdim(1)?)
+}
+
+/// A long short-term memory (Hochreiter and Schmidhuber 1997) with a forget gate: gates in PyTorch's order, input, forget,
+/// candidate, output; both of its linear maps have a bias.
+#[derive(Debug)]
+struct Lstm {
+    of_input: Linear,
+    of_memory: Linear,
+    units: usize,
+}
+
+impl Lstm {
+    /// Everything uniform in ±1 / sqrt(units), as PyTorch starts it.
+    fn new(params: &mut Params, name: &str, dim: usize, units: usize, rng: &mut Rng) -> Result<Self> {
+        let init = Init::Kaiming { fan_in: units };
+        let mut linear = |part: &str, from: usize| {
+            Linear::with_init(params, &format!("{name}.{part}"), from, 4 * units, init, Some(init), rng)
+        };
+        Ok(Self { of_input: linear("input", dim)?, of_memory: linear("memory", units)?, units })
+    }
+
+    /// What it puts out after each step, in the order of the steps.
+    fn forward<'a>(&self, steps: impl Iterator<Item = &'a Tensor>, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+        let mut state: Option<(Tensor, Tensor)> = None;
+        let mut out = Vec::new();
+        for x in steps {
+            let blank = || Tensor::zeros((x.dims()[0], self.units), DType::F32, &Device::Cpu);
+            let (h, c) = match state.take() {
+                Some(state) => state,
+                None => (blank()?, blank()?),
+            };
+            let gates = (self.of_input.forward(&Input::Dense(x.clone()), pass)?
+                + self.of_memory.forward(&Input::Dense(h), pass)?)?;
+            let gate = |i: usize| gates.narrow(1, i * self.units, self.units);
+            let c = ((sigmoid(&gate(1)?)? * c)? + (sigmoid(&gate(0)?)? * gate(2)?.tanh()?)?)?;
+            let h = (sigmoid(&gate(3)?)? * c.tanh()?)?;
+            out.push(h.clone());
+            state = Some((h, c));
+        }
+        Ok(out)
+    }
+}
+
+/// `1 / (1 + e^-x)` by way of the hyperbolic tangent, which neither overflows nor lacks a gradient.
+fn sigmoid(x: &Tensor) -> Result<Tensor> {
+    x.affine(0.5, 0.0)?.tanh()?.affine(0.5, 0.5)
+}

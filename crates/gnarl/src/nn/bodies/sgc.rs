@@ -1,0 +1,36 @@
+//! SGC (Wu et al. 2019): `Φ^layers X W + b`.
+
+use candle_core::{Result, Tensor};
+use gnarl_graph::random::Rng;
+
+use super::{Body, Plan};
+use crate::nn::layer::Propagation;
+use crate::nn::linear::{Input, Linear};
+use crate::nn::params::{Params, Pass};
+
+#[derive(Debug)]
+struct Sgc {
+    linear: Linear,
+    rounds: usize,
+}
+
+pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let linear = Linear::glorot(params, "linear", plan.in_dim, plan.num_classes, true, rng)?;
+    Ok(Box::new(Sgc { linear, rounds: plan.config.layers }))
+}
+
+impl Body for Sgc {
+    /// Φ^K (X W) + b: the linear map first, since it is the narrower side.
+    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let mut h = x.matmul(pass.weight(self.linear.weight), None)?;
+        for step in 0..self.rounds {
+            let bias = self.linear.bias.filter(|_| step + 1 == self.rounds).map(|b| pass.weight(b));
+            h = hear.round(step).apply_with_bias(&h, bias)?;
+        }
+        Ok(h)
+    }
+
+    fn reach(&self) -> Option<usize> {
+        Some(self.rounds)
+    }
+}

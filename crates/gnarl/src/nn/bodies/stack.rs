@@ -1,0 +1,99 @@
+//! Layer, ReLU, dropout, layer, …: the last layer gives the scores. An MLP of depth 0 is one linear map; PNA has a linear
+//! embedding first.
+
+use candle_core::{Result, Tensor};
+use gnarl_graph::random::Rng;
+
+use super::{ATTENTION_SITES, Body, EMBEDDING_SITE, Plan};
+use crate::nn::gat::{AttentionSettings, Gat};
+use crate::nn::gatv2::GatV2;
+use crate::nn::gcn::Gcn;
+use crate::nn::gin::{Gin, GinSettings};
+use crate::nn::layer::{Layer, Propagation};
+use crate::nn::linear::{Input, Linear};
+use crate::nn::mlp::Deaf;
+use crate::nn::network::Backbone;
+use crate::nn::params::{Params, Pass};
+use crate::nn::pna::Pna;
+use crate::nn::sage::Sage;
+
+#[derive(Debug)]
+struct Stack {
+    embed: Option<Linear>,
+    layers: Vec<Box<dyn Layer>>,
+    dropout: f32,
+    /// Whether its layers hear anybody.
+    hears: bool,
+}
+
+/// The layers that every stack is made of.
+pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let config = plan.config;
+    let embedded = config.backbone == Backbone::Pna;
+    let hears = config.backbone != Backbone::Mlp;
+    let count = if hears { config.layers } else { config.layers.max(1) };
+    let first = if embedded { config.hidden } else { plan.in_dim };
+    let widths = |i: usize| if i == 0 { first } else { config.hidden };
+    let layers = (0..count)
+        .map(|i| {
+            let last = i + 1 == count;
+            layer(plan, params, rng, i, (widths(i), if last { plan.num_classes } else { config.hidden }), last)
+        })
+        .collect::<Result<_>>()?;
+    let embed =
+        embedded.then(|| Linear::kaiming(params, "embed", plan.in_dim, config.hidden, true, rng)).transpose()?;
+    Ok(Box::new(Stack { embed, layers, dropout: config.dropout, hears }))
+}
+
+/// Layer `i` of the plan's backbone, called `layers.i`; the last one has a single head.
+fn layer(
+    plan: &Plan<'_>,
+    params: &mut Params,
+    rng: &mut Rng,
+    i: usize,
+    (from, to): (usize, usize),
+    last: bool,
+) -> Result<Box<dyn Layer>> {
+    let (config, name) = (plan.config, format!("layers.{i}"));
+    let attention = AttentionSettings {
+        heads: if last { 1 } else { config.heads },
+        concat: !last,
+        negative_slope: 0.2,
+        dropout: config.attention_dropout,
+        site: ATTENTION_SITES + i as u64,
+    };
+    let dim = to / attention.heads;
+    let gin = GinSettings { train_epsilon: false, batch_norm: config.batch_norm };
+    Ok(match config.backbone {
+        Backbone::Gat => Box::new(Gat::new(params, &name, from, dim, attention, rng)?),
+        Backbone::GatV2 => Box::new(GatV2::new(params, &name, from, dim, attention, rng)?),
+        Backbone::Gin => Box::new(Gin::new(params, &name, from, config.hidden, to, gin, rng)?),
+        Backbone::Sage => Box::new(Sage::new(params, &name, from, to, rng)?),
+        Backbone::Pna => Box::new(Pna::new(params, &name, from, to, plan.mean_log_degree, rng)?),
+        Backbone::Mlp => Box::new(Deaf::new(params, &name, from, to, rng)?),
+        _ => Box::new(Gcn::new(params, &name, from, to, rng)?),
+    })
+}
+
+impl Body for Stack {
+    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let mut x = match &self.embed {
+            Some(embed) => {
+                Input::Dense(embed.forward_activated(x, pass, pass.dropout(self.dropout, EMBEDDING_SITE))?)
+            }
+            None => x.clone(),
+        };
+        for (i, layer) in self.layers.iter().enumerate() {
+            if i + 1 == self.layers.len() {
+                return layer.forward(hear.round(i), &x, pass);
+            }
+            let dropout = pass.dropout(self.dropout, i as u64);
+            x = Input::Dense(layer.forward_activated(hear.round(i), &x, pass, dropout)?);
+        }
+        candle_core::bail!("a network has at least one layer")
+    }
+
+    fn reach(&self) -> Option<usize> {
+        Some(if self.hears { self.layers.len() } else { 0 })
+    }
+}
