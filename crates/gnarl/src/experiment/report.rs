@@ -228,7 +228,7 @@ impl From<Figure> for Thesis {
 impl CellReport {
     fn new(table: &Table, plan: &Plan, outcome: Outcome) -> Result<Self> {
         let (status, message, ours) = match outcome {
-            Outcome::Measured(measured) => (Status::Measured, None, Some(Ours::new(measured)?)),
+            Outcome::Measured(measured) => (Status::Measured, None, Some(Ours::new(*measured)?)),
             Outcome::Hole(what) => (Status::Hole, Some(what), None),
             Outcome::Failed(what) => (Status::Failed, Some(what), None),
             Outcome::NotRun => (Status::NotRun, None, None),

@@ -83,13 +83,19 @@ pub struct RunnerWatch<'a> {
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// It was run, now or earlier.
-    Measured(Measured),
+    Measured(Box<Measured>),
     /// Its dataset is not here; what to do.
     Hole(String),
     /// It failed; why.
     Failed(String),
     /// The reproduction was stopped before.
     NotRun,
+}
+
+impl Outcome {
+    fn measured(measured: Measured) -> Self {
+        Outcome::Measured(Box::new(measured))
+    }
 }
 
 /// A cell to run: where it stands and what it is.
@@ -116,7 +122,7 @@ pub fn reproduce(table: &Table, settings: &Settings, watch: &RunnerWatch<'_>) ->
 
     let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(plans.len());
     for plan in &plans {
-        outcomes.push(plan.config.stored(&folder)?.map(Outcome::Measured));
+        outcomes.push(plan.config.stored(&folder)?.map(Outcome::measured));
     }
     let open: Vec<usize> = (0..plans.len()).filter(|&i| outcomes[i].is_none()).collect();
     let clock = Clock::new(&plans, &open, start);
@@ -136,8 +142,8 @@ pub fn reproduce(table: &Table, settings: &Settings, watch: &RunnerWatch<'_>) ->
                     let Some(&i) = open.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
                     let mut outcome = run_cell(&plans[i], &sources, watch.stop);
                     if let Outcome::Measured(measured) = outcome {
-                        match plans[i].config.store(measured, &folder) {
-                            Ok(kept) => outcome = Outcome::Measured(kept),
+                        match plans[i].config.store(*measured, &folder) {
+                            Ok(kept) => outcome = Outcome::measured(kept),
                             Err(e) => {
                                 lock(&broken).get_or_insert(e);
                                 return;
@@ -178,7 +184,7 @@ pub fn with_stored(table: &Table, settings: &Settings, report: &Report) -> Resul
         let outcome = match asked.map(|cell| cell.status) {
             Some(Status::Hole) => Outcome::Hole(message()),
             Some(Status::Failed) => Outcome::Failed(message()),
-            _ => plan.config.stored(&folder)?.map_or(Outcome::NotRun, Outcome::Measured),
+            _ => plan.config.stored(&folder)?.map_or(Outcome::NotRun, Outcome::measured),
         };
         let is_shown = asked.is_some() || outcome != Outcome::NotRun;
         found.push((plan, outcome, is_shown));
@@ -244,7 +250,7 @@ fn select_columns(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
 
 fn run_cell(plan: &Plan, sources: &Sources<'_>, stop: &AtomicBool) -> Outcome {
     let outcome = sources.get(&plan.config.dataset).and_then(|loaded| match plan.config.run(&loaded, stop) {
-        Ok(Some(measured)) => Ok(Outcome::Measured(measured)),
+        Ok(Some(measured)) => Ok(Outcome::measured(measured)),
         Ok(None) => Ok(Outcome::NotRun),
         Err(e) => Err(Outcome::Failed(e.to_string())),
     });

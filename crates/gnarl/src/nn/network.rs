@@ -90,7 +90,7 @@ const fn entry(backbone: Backbone, name: &'static str, usual: UsualOperator, bui
 
 impl Entry {
     /// May have no layers.
-    const fn from_zero(self) -> Self {
+    const fn or_none(self) -> Self {
         Self { from_zero: true, ..self }
     }
 
@@ -111,17 +111,17 @@ const ENTRIES: [Entry; 20] = [
     entry(Backbone::Appnp, "appnp", A_HAT, appnp::build),
     entry(Backbone::Pna, "pna", A, stack::build).fixed(DEAF),
     entry(Backbone::H2gcn, "h2gcn", SYMMETRIC, h2gcn::build),
-    entry(Backbone::Mlp, "mlp", A, stack::build).from_zero().fixed(DEAF),
-    entry(Backbone::JkCat, "jk-cat", A_HAT, jumping::build).from_zero(),
-    entry(Backbone::JkMax, "jk-max", A_HAT, jumping::build).from_zero(),
-    entry(Backbone::JkLstm, "jk-lstm", A_HAT, jumping::build).from_zero(),
-    entry(Backbone::JkCatGin, "jk-cat-gin", A, jumping::build).from_zero(),
-    entry(Backbone::JkMaxGin, "jk-max-gin", A, jumping::build).from_zero(),
-    entry(Backbone::JkLstmGin, "jk-lstm-gin", A, jumping::build).from_zero(),
-    entry(Backbone::Gcnii, "gcnii", A_HAT, gcnii::build).from_zero(),
-    entry(Backbone::GprGnn, "gpr-gnn", A_HAT, gpr::build).from_zero(),
-    entry(Backbone::GprGin, "gpr-gin", A, gpr::build).from_zero(),
-    entry(Backbone::AdaGcn, "adagcn", A_HAT, boosted::build).from_zero().fixed(ONE_BY_ONE),
+    entry(Backbone::Mlp, "mlp", A, stack::build).or_none().fixed(DEAF),
+    entry(Backbone::JkCat, "jk-cat", A_HAT, jumping::build).or_none(),
+    entry(Backbone::JkMax, "jk-max", A_HAT, jumping::build).or_none(),
+    entry(Backbone::JkLstm, "jk-lstm", A_HAT, jumping::build).or_none(),
+    entry(Backbone::JkCatGin, "jk-cat-gin", A, jumping::build).or_none(),
+    entry(Backbone::JkMaxGin, "jk-max-gin", A, jumping::build).or_none(),
+    entry(Backbone::JkLstmGin, "jk-lstm-gin", A, jumping::build).or_none(),
+    entry(Backbone::Gcnii, "gcnii", A_HAT, gcnii::build).or_none(),
+    entry(Backbone::GprGnn, "gpr-gnn", A_HAT, gpr::build).or_none(),
+    entry(Backbone::GprGin, "gpr-gin", A, gpr::build).or_none(),
+    entry(Backbone::AdaGcn, "adagcn", A_HAT, boosted::build).or_none().fixed(ONE_BY_ONE),
 ];
 
 impl Backbone {

@@ -33,7 +33,7 @@ struct Jumping {
 enum Join {
     Cat,
     Max,
-    Lstm(LayerAttention),
+    Lstm(Box<LayerAttention>),
 }
 
 pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
@@ -54,7 +54,7 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
         _ if count == 0 => (Join::Cat, plan.in_dim),
         Backbone::JkMax | Backbone::JkMaxGin => (Join::Max, hidden),
         Backbone::JkLstm | Backbone::JkLstmGin => {
-            (Join::Lstm(LayerAttention::new(params, "jump", hidden, count, rng)?), hidden)
+            (Join::Lstm(Box::new(LayerAttention::new(params, "jump", hidden, count, rng)?)), hidden)
         }
         _ => (Join::Cat, count * hidden),
     };
