@@ -245,33 +245,14 @@ impl Network {
         rng: &mut Rng,
     ) -> Result<Body> {
         let NetworkConfig { backbone, hidden, layers, .. } = *config;
-        let mut layer = |params: &mut Params, i: usize, from: usize, to: usize, last: bool| -> Result<Box<dyn Layer>> {
-            let name = format!("layers.{i}");
-            let attention = AttentionSettings {
-                heads: if last { 1 } else { config.heads },
-                concat: !last,
-                negative_slope: 0.2,
-                dropout: config.attention_dropout,
-                site: ATTENTION_SITES + i as u64,
-            };
-            let dim = to / attention.heads;
-            let gin = GinSettings { train_epsilon: false, batch_norm: config.batch_norm };
-            Ok(match backbone {
-                Backbone::Gat => Box::new(Gat::new(params, &name, from, dim, attention, rng)?),
-                Backbone::GatV2 => Box::new(GatV2::new(params, &name, from, dim, attention, rng)?),
-                Backbone::Gin => Box::new(Gin::new(params, &name, from, hidden, to, gin, rng)?),
-                Backbone::Sage => Box::new(Sage::new(params, &name, from, to, rng)?),
-                Backbone::Pna => Box::new(Pna::new(params, &name, from, to, mean_log_degree, rng)?),
-                Backbone::Mlp => Box::new(Deaf::new(params, &name, from, to, rng)?),
-                _ => Box::new(Gcn::new(params, &name, from, to, rng)?),
-            })
-        };
         let mut stack = |params: &mut Params, from: usize, count: usize| -> Result<Vec<Box<dyn Layer>>> {
             (0..count)
                 .map(|i| {
                     let last = i + 1 == count;
                     let (from, to) = (if i == 0 { from } else { hidden }, if last { num_classes } else { hidden });
-                    layer(params, i, from, to, last)
+                    let name = format!("layers.{i}");
+                    let place = Place { name: &name, site: i as u64, from, to, is_last: last };
+                    layer(config, place, mean_log_degree, params, rng)
                 })
                 .collect()
         };
@@ -415,8 +396,51 @@ impl Network {
     }
 }
 
+/// Where a layer stands in a network.
+pub(crate) struct Place<'a> {
+    /// Of its parameters.
+    pub name: &'a str,
+    /// Tells its random draws from those of other layers.
+    pub site: u64,
+    /// Width of what it hears.
+    pub from: usize,
+    /// Width of what it says.
+    pub to: usize,
+    /// Whether it gives the class scores: attention then has one head.
+    pub is_last: bool,
+}
+
+/// One layer of the configuration's backbone.
+pub(crate) fn layer(
+    config: &NetworkConfig,
+    place: Place<'_>,
+    mean_log_degree: f64,
+    params: &mut Params,
+    rng: &mut Rng,
+) -> Result<Box<dyn Layer>> {
+    let Place { name, site, from, to, is_last } = place;
+    let attention = AttentionSettings {
+        heads: if is_last { 1 } else { config.heads },
+        concat: !is_last,
+        negative_slope: 0.2,
+        dropout: config.attention_dropout,
+        site: ATTENTION_SITES + site,
+    };
+    let dim = to / attention.heads;
+    let gin = GinSettings { train_epsilon: false, batch_norm: config.batch_norm };
+    Ok(match config.backbone {
+        Backbone::Gat => Box::new(Gat::new(params, name, from, dim, attention, rng)?),
+        Backbone::GatV2 => Box::new(GatV2::new(params, name, from, dim, attention, rng)?),
+        Backbone::Gin => Box::new(Gin::new(params, name, from, config.hidden, to, gin, rng)?),
+        Backbone::Sage => Box::new(Sage::new(params, name, from, to, rng)?),
+        Backbone::Pna => Box::new(Pna::new(params, name, from, to, mean_log_degree, rng)?),
+        Backbone::Mlp => Box::new(Deaf::new(params, name, from, to, rng)?),
+        _ => Box::new(Gcn::new(params, name, from, to, rng)?),
+    })
+}
+
 /// Dropout of features; of sparse ones the stored values are dropped, which is the same thing.
-fn drop_input(x: &Input, rate: f32, pass: &Pass<'_>) -> Result<Input> {
+pub(crate) fn drop_input(x: &Input, rate: f32, pass: &Pass<'_>) -> Result<Input> {
     let draw = pass.dropout(rate, INPUT_SITE);
     if draw.rate == 0.0 {
         return Ok(x.clone());
