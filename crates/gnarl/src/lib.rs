@@ -6,9 +6,11 @@
 //! | [`nn`] | layers, readouts, networks |
 //! | [`operator`] | the operator axis: learnable centrality operators |
 //! | [`train`] | the training loop: best-validation weights, early stopping, curves |
+//! | [`depth`] | the depth axis: an exit at every layer, and policies that say where a node leaves |
 //! | [`task`] | node classification: data in, result out |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 
+pub mod depth;
 pub mod error;
 pub mod experiment;
 pub mod nn;

@@ -32,7 +32,7 @@ pub struct Checkpoint {
     pub exit_policy: Option<serde_json::Value>,
 }
 
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 const KEY: &str = "gnarl";
 
 impl Checkpoint {
@@ -118,9 +118,7 @@ impl Stored {
             };
             if tensor.dims() != p.var.dims() {
                 let (found, expected) = (tensor.dims(), p.var.dims());
-                return Err(
-                    self.wrong(&format!("parameter {} has shape {found:?}, {expected:?} is expected", p.name))
-                );
+                return Err(self.wrong(&format!("parameter {} has shape {found:?}, {expected:?} is expected", p.name)));
             }
             p.var.set(tensor)?;
         }

@@ -13,6 +13,7 @@ use gnarl_graph::random::mix;
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use checkpoint::VERSION;
 pub use checkpoint::{Checkpoint, Stored};
 use field::Field;
 
@@ -257,7 +258,7 @@ pub fn train(
     let mut interrupted = false;
     for epoch in 1..=config.epochs {
         let start = Instant::now();
-        let weights = params.weights();
+        let weights = params.weights_training(&model.trained());
         let pass = Pass::training(&weights, mix(seed ^ mix(epoch as u64)));
         let scores = model.scores(&train_on.hear, &train_on.input, &pass)?;
         let loss_tensor = model.loss(&scores, &train_on.targets)?;
