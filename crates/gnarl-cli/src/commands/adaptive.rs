@@ -26,7 +26,7 @@ pub struct DepthArgs {
     #[arg(long, value_name = "L")]
     pub max_depth: Option<usize>,
     /// Of admp: where nodes leave, the first being the model's own: degree, core, walks, pagerank, two of them as in
-    /// degree+core, confidence, most-confident, mixture, pool, echo, or all [default: all, with pool its own]
+    /// degree+core, confidence, most-confident, mixture, blend, pool, echo, or all [default: all, with pool its own]
     #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
     pub policy: Vec<PolicyName>,
 }

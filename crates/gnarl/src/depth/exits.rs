@@ -279,3 +279,93 @@ impl Model for Stage<'_> {
         Ok(vec![self.exits.leave(self.t, hear, self.t.saturating_sub(1).min(1), &h, pass)?])
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::nn::Network;
+    use crate::nn::testing::assert_close;
+    use crate::operator::{CgsoConfig, Initialisation};
+    use crate::task::node::{FeatureScaling, OperatorChoice, Preparation, Prepared};
+    use crate::train::predict;
+    use gnarl_graph::generate::{CsbmConfig, csbm};
+    use gnarl_graph::operator::ClassicalOperator;
+
+    /// A small graph of noisy classes, ready for a backbone.
+    pub(in crate::depth) fn prepared(backbone: Backbone, operator: OperatorChoice) -> (gnarl_graph::Graph, Prepared) {
+        let graph = csbm(&CsbmConfig::default(), 0).unwrap();
+        let preparation = Preparation { operator, features: FeatureScaling::AsLoaded };
+        let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
+        (graph, prepared)
+    }
+
+    /// Puts the weights behind exit `l` into a plain network of `l` layers (for `l = 0`, a linear map).
+    fn plant(exits: &Exits, l: usize, plain: &Network) {
+        let last = l.saturating_sub(1);
+        for p in plain.params().list() {
+            let name = match p.name.strip_prefix("operator.") {
+                Some(scalar) => format!("operator.{}.{scalar}", l.max(1)),
+                None => p.name.replace(&format!("layers.{last}."), &format!("exits.{l}.")),
+            };
+            let from = exits.params().list().iter().find(|q| q.name == name);
+            p.var.set(from.unwrap_or_else(|| panic!("{name} is not among the exits'")).var.as_tensor()).unwrap();
+        }
+    }
+
+    #[test]
+    fn exit_l_is_a_plain_network_of_l_layers() {
+        let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+        let learned = OperatorChoice::Cgso(CgsoConfig { centrality: "degree+core".parse().unwrap(), init });
+        for backbone in Exits::BACKBONES {
+            for operator in [OperatorChoice::Usual, learned] {
+                if backbone == Backbone::Mlp && operator == learned {
+                    continue;
+                }
+                let (_, prepared) = prepared(backbone, operator);
+                let config = NetworkConfig { layers: 4, hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
+                let exits = prepared.exits(&config, 7).unwrap();
+                let scores = exits.predict(&prepared.hear, &prepared.input).unwrap();
+                assert_eq!(scores.len(), 5);
+                for (l, scores) in scores.iter().enumerate() {
+                    // A GCN of no layer is a linear map, which is a perceptron of one.
+                    let plain = if l == 0 { Backbone::Mlp } else { backbone };
+                    let config = NetworkConfig { backbone: plain, layers: l.max(1), ..config.clone() };
+                    let (hear, network) = if l == 0 {
+                        let hear = Propagation::from(prepared.hear.operator.clone());
+                        let (from, to) = (prepared.input.dim(), prepared.labels.num_classes());
+                        (hear, Network::new(&config, from, to, 1.0, 1).unwrap())
+                    } else {
+                        (prepared.hear.clone(), prepared.network(&config, 1).unwrap())
+                    };
+                    plant(&exits, l, &network);
+                    let expected = predict(&network, &hear, &prepared.input).unwrap();
+                    let values = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                    assert_close(&values(scores), &values(&expected), 1e-6, &format!("{backbone}, exit {l}"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_stack_of_layers_is_refused() {
+        let (_, prepared) = prepared(Backbone::Sgc, OperatorChoice::Usual);
+        let e = prepared.exits(&NetworkConfig::new(Backbone::Sgc), 0).unwrap_err().to_string();
+        assert!(e.contains("sgc is not a stack of layers") && e.contains("gcn, gat, gatv2, gin, sage, mlp"), "{e}");
+        let wrong = NetworkConfig { hidden: 0, ..NetworkConfig::new(Backbone::Gcn) };
+        assert!(prepared.exits(&wrong, 0).unwrap_err().to_string().contains("hidden must be at least 1"));
+    }
+
+    #[test]
+    fn exits_start_the_same_whatever_comes_after() {
+        let (_, prepared) = prepared(Backbone::Gcn, OperatorChoice::Usual);
+        let config = |layers| NetworkConfig { layers, hidden: 8, ..NetworkConfig::new(Backbone::Gcn) };
+        let (few, many) = (prepared.exits(&config(2), 3).unwrap(), prepared.exits(&config(5), 3).unwrap());
+        for (a, b) in few.params().list().iter().zip(many.params().list()) {
+            assert_eq!(a.name, b.name);
+            let values = |p: &crate::nn::Param| p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            assert_eq!(values(a), values(b), "{}", a.name);
+        }
+        let none = prepared.exits(&config(0), 3).unwrap();
+        assert_eq!((none.max_depth(), none.predict(&prepared.hear, &prepared.input).unwrap().len()), (0, 1));
+    }
+}

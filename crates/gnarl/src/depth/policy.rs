@@ -7,10 +7,11 @@
 //! | `confidence` | the first exit whose calibrated confidence passes a threshold |
 //! | `most-confident` | the exit whose calibrated confidence is largest |
 //! | `mixture` | an exit that answers what the weighted mean of all exits' calibrated probabilities prefers |
-//! | `pool` | the same with a weighted mean of log-probabilities and an offset per class |
+//! | `blend` | the same with a weighted sum of log-probabilities |
+//! | `pool` | the same with an offset per class besides |
 //! | `echo` | the same, hearing besides what every exit says of the node's neighbours, heeded by degree |
 //!
-//! A policy is a map from nodes to exits. The last three weigh classes by all exits, then let the node leave at the first
+//! A policy is a map from nodes to exits. The last four weigh classes by all exits, then let the node leave at the first
 //! exit that answers the preferred class; classes that no exit answers are not considered. So the oracle, right wherever
 //! any exit is, bounds them all.
 
@@ -40,7 +41,9 @@ pub enum Kind {
     MostConfident,
     /// A mixture of probabilities.
     Mixture,
-    /// A pool of log-probabilities.
+    /// A weighted sum of log-probabilities.
+    Blend,
+    /// The same with an offset per class.
     Pool,
     /// A pool that listens to the neighbours too.
     Echo,
@@ -50,7 +53,7 @@ const WALKS: Centrality = Centrality::Walks { length: 2 };
 
 impl Kind {
     /// What `all` stands for: the thesis' four, two grids, and what goes beyond.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 12] = [
         Kind::Buckets(Centralities::one(Centrality::Degree)),
         Kind::Buckets(Centralities::one(Centrality::Core)),
         Kind::Buckets(Centralities::one(WALKS)),
@@ -60,15 +63,17 @@ impl Kind {
         Kind::Confidence,
         Kind::MostConfident,
         Kind::Mixture,
+        Kind::Blend,
         Kind::Pool,
         Kind::Echo,
     ];
 
     /// The kinds that are named by a word of their own.
-    const NAMED: [(&'static str, Kind); 5] = [
+    const NAMED: [(&'static str, Kind); 6] = [
         ("confidence", Kind::Confidence),
         ("most-confident", Kind::MostConfident),
         ("mixture", Kind::Mixture),
+        ("blend", Kind::Blend),
         ("pool", Kind::Pool),
         ("echo", Kind::Echo),
     ];
@@ -295,11 +300,23 @@ pub enum Policy {
     },
     /// The exit that answers what the pool prefers.
     Pool {
-        /// Whether neighbours are heard too.
-        echo: bool,
+        /// What is heard beside every exit's word on the node.
+        hears: Hears,
         /// In the order of [`Evidence`].
         coefficients: Vec<f64>,
     },
+}
+
+/// What a pool goes by beside every exit's word on the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hears {
+    /// Nothing.
+    Nothing,
+    /// An offset per class.
+    Offsets,
+    /// Offsets, and every exit's word on the neighbours, heeded by degree.
+    Neighbours,
 }
 
 /// Most buckets of one centrality, and of each of two.
@@ -333,8 +350,9 @@ impl Policy {
                 let rows: Vec<Vec<f64>> = val.items.iter().zip(val.classes.iter()).map(probability).collect();
                 Policy::Mixture { weights: fit::mixture_weights(&rows, answers.num_exits()), inverse_temperatures }
             }
-            Kind::Pool => learn_pool(false, structure, answers, val),
-            Kind::Echo => learn_pool(true, structure, answers, val),
+            Kind::Blend => learn_pool(Hears::Nothing, structure, answers, val),
+            Kind::Pool => learn_pool(Hears::Offsets, structure, answers, val),
+            Kind::Echo => learn_pool(Hears::Neighbours, structure, answers, val),
         })
     }
 
@@ -370,8 +388,8 @@ impl Policy {
                     first_exit_that_answers(&mixed, answers, u)
                 })
                 .collect(),
-            Policy::Pool { echo, coefficients } => {
-                let evidence = Evidence::new(*echo, structure, answers);
+            Policy::Pool { hears, coefficients } => {
+                let evidence = Evidence::new(*hears, structure, answers);
                 let mut rows = vec![0.0; answers.num_classes * evidence.width()];
                 nodes
                     .map(|u| {
@@ -403,7 +421,7 @@ impl Policy {
             Policy::Mixture { inverse_temperatures, weights } => {
                 inverse_temperatures.len() == exits && weights.len() == exits
             }
-            Policy::Pool { echo, coefficients } => coefficients.len() == Evidence::width_of(*echo, exits, classes),
+            Policy::Pool { hears, coefficients } => coefficients.len() == Evidence::width_of(*hears, exits, classes),
         };
         let what = || format!("a policy that does not fit {exits} exits and {classes} classes; train the model again");
         if fits { Ok(()) } else { Err(gnarl_graph::Error::argument("policy", what()).into()) }
@@ -529,16 +547,17 @@ fn learn_confidence(answers: &Answers, val: &Targets) -> Policy {
     Policy::Confidence { inverse_temperatures, threshold: best.0, otherwise }
 }
 
-/// What is known of a node for each class: the log-probability that each exit gives it; with `echo` the logarithm of the
+/// What is known of a node for each class: the log-probability that each exit gives it; from neighbours the logarithm of the
 /// mean probability that each exit gives it over the node's neighbours, and both once more times the node's (standardised)
-/// degree; last a one for the class itself, whose coefficient is an offset.
+/// degree; last, with offsets, a one for the class itself, whose coefficient is its offset.
 struct Evidence<'a> {
     answers: &'a Answers,
+    hears: Hears,
     echo: Option<(Vec<Vec<f32>>, &'a [f64])>,
 }
 
 impl<'a> Evidence<'a> {
-    fn new(echo: bool, structure: &'a Structure<'_>, answers: &'a Answers) -> Self {
+    fn new(hears: Hears, structure: &'a Structure<'_>, answers: &'a Answers) -> Self {
         let heard = |exit: usize| {
             let c = answers.num_classes;
             let mut rows = vec![0f32; answers.num_nodes * c];
@@ -556,16 +575,21 @@ impl<'a> Evidence<'a> {
             }
             rows
         };
-        let echo = echo.then(|| ((0..answers.num_exits()).map(heard).collect(), &structure.degree[..]));
-        Self { answers, echo }
+        let is_echo = hears == Hears::Neighbours;
+        let echo = is_echo.then(|| ((0..answers.num_exits()).map(heard).collect(), &structure.degree[..]));
+        Self { answers, hears, echo }
     }
 
-    fn width_of(echo: bool, exits: usize, classes: usize) -> usize {
-        exits * if echo { 4 } else { 1 } + classes
+    fn width_of(hears: Hears, exits: usize, classes: usize) -> usize {
+        match hears {
+            Hears::Nothing => exits,
+            Hears::Offsets => exits + classes,
+            Hears::Neighbours => 4 * exits + classes,
+        }
     }
 
     fn width(&self) -> usize {
-        Self::width_of(self.echo.is_some(), self.answers.num_exits(), self.answers.num_classes)
+        Self::width_of(self.hears, self.answers.num_exits(), self.answers.num_classes)
     }
 
     /// The evidence about a node, `[classes, width]`.
@@ -583,15 +607,17 @@ impl<'a> Evidence<'a> {
                     row[3 * exits + l] = heard * degree[node];
                 }
             }
-            row[width - classes + c] = 1.0;
+            if self.hears != Hears::Nothing {
+                row[width - classes + c] = 1.0;
+            }
         }
     }
 }
 
 /// Coefficients by penalised likelihood on the validation nodes, pulled towards the single best exit or towards all exits
 /// alike; which of the two, and how hard, is what predicts held-back validation nodes best.
-fn learn_pool(echo: bool, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Policy {
-    let evidence = Evidence::new(echo, structure, answers);
+fn learn_pool(hears: Hears, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Policy {
+    let evidence = Evidence::new(hears, structure, answers);
     let (width, exits) = (evidence.width(), answers.num_exits());
     let step = val.items.len().div_ceil(MAX_FITTED).max(1);
     let fitted: Vec<usize> = (0..val.items.len()).step_by(step).collect();
@@ -610,5 +636,216 @@ fn learn_pool(echo: bool, structure: &Structure<'_>, answers: &Answers, val: &Ta
         theta
     };
     let starts = [start(&|l| if l == best { 1.0 } else { 0.0 }), start(&|_| 1.0 / exits as f64)];
-    Policy::Pool { echo, coefficients: fit::fit_cross(&choices, &starts, &PENALTIES) }
+    Policy::Pool { hears, coefficients: fit::fit_cross(&choices, &starts, &PENALTIES) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::Labels;
+    use gnarl_graph::generate::{cycle, star};
+    use gnarl_graph::random::stream;
+    use rand::RngExt;
+
+    fn kind(name: &str) -> Kind {
+        name.parse().unwrap()
+    }
+
+    /// Answers of exits that are sure of a class each: `classes[exit][node]`.
+    fn sure(classes: &[Vec<u32>], num_classes: usize) -> Answers {
+        let score = |c: &u32| (0..num_classes as u32).map(|k| if k == *c { 3.0 } else { 0.0 }).collect::<Vec<f32>>();
+        let rows = classes.iter().map(|exit| exit.iter().flat_map(score).collect()).collect();
+        Answers::from_rows(rows, classes[0].len(), num_classes)
+    }
+
+    fn targets(items: impl IntoIterator<Item = u32>, classes: &[u32]) -> Targets {
+        let labels = Labels::new(classes.iter().map(|c| Some(*c)).collect(), 2).unwrap();
+        Targets::new(&items.into_iter().collect::<Vec<_>>(), &labels)
+    }
+
+    /// A star of 40 leaves beside 20 triangles: the leaves have degree 1, the corners 2, the hub 40. Exit 0 is right about
+    /// leaves alone, exit 1 about corners and the hub alone.
+    fn leaves_and_corners() -> (Graph, Answers, Vec<u32>) {
+        let star = (1..=40u32).map(|leaf| (0, leaf));
+        let triangles =
+            (0..20u32).flat_map(|t| [(41 + 3 * t, 42 + 3 * t), (42 + 3 * t, 43 + 3 * t), (43 + 3 * t, 41 + 3 * t)]);
+        let graph = Graph::from_edges(101, star.chain(triangles)).unwrap().0;
+        let truth: Vec<u32> = (0..101).map(|u| u % 2).collect();
+        let is_leaf = |u: usize| (1..=40).contains(&u);
+        let exit = |right_about_leaves: bool| {
+            (0..101).map(|u| if is_leaf(u) == right_about_leaves { truth[u] } else { 1 - truth[u] }).collect()
+        };
+        (graph, sure(&[exit(true), exit(false)], 2), truth)
+    }
+
+    #[test]
+    fn each_bucket_leaves_at_its_own_best_depth() {
+        let (graph, answers, truth) = leaves_and_corners();
+        let val = targets((0..101).filter(|u| u % 2 == 0), &truth);
+        let all = targets(0..101, &truth);
+        assert_eq!(answers.accuracy(0, &all), 100.0 * 40.0 / 101.0);
+        assert_eq!(answers.best_exit(&val), 1);
+        for name in ["degree", "core", "walks", "degree+core"] {
+            let structure = Structure::new(&graph, &[kind(name)]).unwrap();
+            let policy = Policy::learn(kind(name), &structure, &answers, &val).unwrap();
+            let exits = policy.exits(&structure, &answers).unwrap();
+            let expected: Vec<usize> = (0..101).map(|u| usize::from(!(1..=40).contains(&u))).collect();
+            // The hub has a core number of 1 and 40 walks of two steps, as its leaves do.
+            let differ = (0..101).filter(|&u| exits[u] != expected[u]).collect::<Vec<usize>>();
+            assert!(differ.is_empty() || (["core", "walks"].contains(&name) && differ == [0]), "{name}: {differ:?} in {policy:?}");
+            assert!(answers.policy_accuracy(&exits, &all) >= 99.0, "{name}");
+            let again = serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
+            assert_eq!(policy, again);
+        }
+    }
+
+    #[test]
+    fn values_are_cut_without_splitting_ties() {
+        assert_eq!(cuts_of(&[4.0, 1.0, 3.0, 2.0], 2), [3.0]);
+        assert_eq!(cuts_of(&[4.0, 1.0, 3.0, 2.0], 4), [2.0, 3.0, 4.0]);
+        assert_eq!(cuts_of(&[1.0, 1.0, 1.0, 2.0], 2), [0.0; 0], "a cut among the ones would split them");
+        assert_eq!(cuts_of(&[1.0, 1.0, 1.0, 2.0], 4), [2.0]);
+        assert_eq!(cuts_of(&[7.0; 5], 3), [0.0; 0]);
+        assert_eq!(cuts_of(&[1.0, 2.0], 9), [2.0], "more buckets than nodes");
+        assert_eq!(cuts_of(&[], 3), [0.0; 0]);
+        let (a, b) = ([1.0, 5.0, 9.0], [2.0, 1.0, 2.0]);
+        let cuts = [vec![5.0, 9.0], vec![2.0]];
+        assert_eq!([0, 1, 2].map(|u| bucket(&[&a, &b], &cuts, u)), [1, 2, 5]);
+    }
+
+    #[test]
+    fn ties_and_empty_buckets_go_to_the_exit_that_is_best_overall() {
+        // Exit 2 is right on items 0 to 3, exit 1 on 0 to 2, exit 0 on 0 alone. Bucket 0 holds item 0, where all tie.
+        let hits = [vec![true, false, false, false], vec![true, true, true, false], vec![true; 4]];
+        assert_eq!(exits_by_bucket(&hits, &[0, 1, 1, 1], 3, &|_| true), [2, 2, 2]);
+        let hits = [vec![true, false, true], vec![false, true, true]];
+        assert_eq!(exits_by_bucket(&hits, &[0, 1, 1], 3, &|_| true), [0, 1, 0], "of equals overall, the first");
+    }
+
+    #[test]
+    fn odd_cases_have_defined_results() {
+        let truth: Vec<u32> = (0..6).map(|u| u % 2).collect();
+        let wrong: Vec<u32> = truth.iter().map(|c| 1 - c).collect();
+        let (val, none) = (targets([0, 1, 2], &truth), targets([], &truth));
+        let constant = cycle(6).unwrap();
+        let one_exit = sure(&[truth.clone()], 2);
+        let two_exits = sure(&[wrong, truth.clone()], 2);
+        for kind in Kind::ALL {
+            let structure = Structure::new(&constant, &[kind]).unwrap();
+            let exits = |answers: &Answers, val: &Targets| {
+                let policy = Policy::learn(kind, &structure, answers, val).unwrap();
+                policy.exits(&structure, answers).unwrap()
+            };
+            assert_eq!(exits(&one_exit, &val), [0; 6], "{kind} of L = 0");
+            assert_eq!(exits(&two_exits, &none), [1; 6], "{kind} without validation nodes");
+            if matches!(kind, Kind::Buckets(_) | Kind::Confidence) {
+                assert_eq!(exits(&two_exits, &val), [1; 6], "{kind} of a constant centrality is one bucket");
+            }
+        }
+        // Two nodes, ten buckets at most.
+        let pair = star(2).unwrap();
+        let structure = Structure::new(&pair, &[kind("pagerank")]).unwrap();
+        let answers = sure(&[vec![0, 0], vec![1, 1]], 2);
+        let policy = Policy::learn(kind("pagerank"), &structure, &answers, &targets([0], &[1, 1])).unwrap();
+        assert_eq!(policy.exits(&structure, &answers).unwrap(), [1, 1]);
+    }
+
+    #[test]
+    fn confident_nodes_leave_early() {
+        // Exit 0 is right and sure about the even nodes, wrong and unsure about the odd; exit 1 is right about the odd.
+        let truth: Vec<u32> = (0..40).map(|u| (u / 2) % 2).collect();
+        let row = |class: u32, by: f32| if class == 0 { [by, 0.0] } else { [0.0, by] };
+        let exit = |right_on_even: bool| -> Vec<f32> {
+            (0..40u32)
+                .flat_map(|u| match (u % 2 == 0) == right_on_even {
+                    true => row(truth[u as usize], 4.0),
+                    false => row(1 - truth[u as usize], 0.5),
+                })
+                .collect()
+        };
+        let answers = Answers::from_rows(vec![exit(true), exit(false)], 40, 2);
+        let graph = cycle(40).unwrap();
+        let structure = Structure::new(&graph, &[]).unwrap();
+        let val = targets(0..20, &truth);
+        for kind in [Kind::Confidence, Kind::MostConfident] {
+            let policy = Policy::learn(kind, &structure, &answers, &val).unwrap();
+            let exits = policy.exits(&structure, &answers).unwrap();
+            assert_eq!(exits, (0..40).map(|u| u % 2).collect::<Vec<usize>>(), "{kind}: {policy:?}");
+            assert_eq!(answers.policy_accuracy(&exits, &targets(20..40, &truth)), 100.0);
+        }
+    }
+
+    #[test]
+    fn a_pool_trusts_whom_experience_trusts_and_learns_offsets() {
+        // Exit 0 always says 0, exit 1 is right; the truth is 1 three times in four.
+        let truth: Vec<u32> = (0..80).map(|u| u32::from(u % 4 != 0)).collect();
+        let answers = sure(&[vec![0; 80], truth.clone()], 2);
+        let graph = cycle(80).unwrap();
+        let structure = Structure::new(&graph, &[]).unwrap();
+        for kind in [Kind::Mixture, Kind::Blend, Kind::Pool, Kind::Echo] {
+            let policy = Policy::learn(kind, &structure, &answers, &targets(0..40, &truth)).unwrap();
+            let exits = policy.exits(&structure, &answers).unwrap();
+            assert_eq!(answers.policy_accuracy(&exits, &targets(40..80, &truth)), 100.0, "{kind}");
+            assert_eq!(exits[0], 0, "both answer 0: the node leaves at the first");
+        }
+    }
+
+    #[test]
+    fn a_policy_of_other_exits_is_refused() {
+        let graph = cycle(4).unwrap();
+        let structure = Structure::new(&graph, &[kind("degree")]).unwrap();
+        let answers = sure(&[vec![0; 4], vec![1; 4]], 2);
+        for broken in [
+            r#"{"single":{"exit":2}}"#,
+            r#"{"buckets":{"centralities":"degree","cuts":[[1.0]],"exits":[0]}}"#,
+            r#"{"buckets":{"centralities":"degree","cuts":[],"exits":[0]}}"#,
+            r#"{"buckets":{"centralities":"degree","cuts":[[]],"exits":[7]}}"#,
+            r#"{"confidence":{"inverse_temperatures":[1.0],"threshold":0.5,"otherwise":0}}"#,
+            r#"{"most-confident":{"inverse_temperatures":[1.0]}}"#,
+            r#"{"mixture":{"inverse_temperatures":[1.0,1.0],"weights":[1.0]}}"#,
+            r#"{"pool":{"hears":"offsets","coefficients":[1.0]}}"#,
+        ] {
+            let policy: Policy = serde_json::from_str(broken).unwrap();
+            let e = policy.exits(&structure, &answers).unwrap_err().to_string();
+            assert!(e.contains("does not fit 2 exits and 2 classes"), "{broken}: {e}");
+        }
+    }
+
+    #[test]
+    fn names_are_read_back_and_wrong_ones_named() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
+        }
+        let refusal = |name: &str| name.parse::<Kind>().unwrap_err().to_string();
+        assert_eq!(refusal("mixtur"), "unknown policy 'mixtur'; did you mean mixture?");
+        assert!(refusal("degree+degree").contains("names degree twice"));
+        assert!(refusal("betweenness").contains("known: degree, core, walks, pagerank, confidence"));
+    }
+
+    /// No exit and no policy is ever right more often than the oracle, on any graph, scores and nodes; and learning is
+    /// repeatable.
+    #[test]
+    fn the_oracle_bounds_everything() {
+        for case in 0..24 {
+            let rng = &mut stream(1, "oracle test", case);
+            let edges: Vec<(u32, u32)> =
+                (0..case * 3).map(|_| (rng.random_range(0..30), rng.random_range(0..30))).collect();
+            let graph = Graph::from_edges(30, edges).unwrap().0;
+            let scores = (0..3).map(|_| (0..120).map(|_| rng.random_range(-3f32..3.0)).collect()).collect();
+            let answers = Answers::from_rows(scores, 30, 4);
+            let labels = Labels::new((0..30).map(|_| Some(rng.random_range(0..4))).collect(), 4).unwrap();
+            let num_val = rng.random_range(0..20u32);
+            let val = Targets::new(&(0..num_val).collect::<Vec<_>>(), &labels);
+            let test = Targets::new(&(num_val..30).collect::<Vec<_>>(), &labels);
+            let structure = Structure::new(&graph, &Kind::ALL).unwrap();
+            let oracle = answers.oracle_accuracy(&test);
+            assert!((0..3).all(|exit| answers.accuracy(exit, &test) <= oracle), "case {case}");
+            for kind in Kind::ALL {
+                let policy = Policy::learn(kind, &structure, &answers, &val).unwrap();
+                let exits = policy.exits(&structure, &answers).unwrap();
+                assert!(answers.policy_accuracy(&exits, &test) <= oracle, "{kind}, case {case}");
+                assert_eq!(policy, Policy::learn(kind, &structure, &answers, &val).unwrap(), "{kind}, case {case}");
+            }
+        }
+    }
 }

@@ -76,3 +76,115 @@ pub fn train_exits(
     }
     Ok(trained)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::depth::exits::tests::prepared;
+    use crate::nn::{Backbone, NetworkConfig, Params, Pass};
+    use crate::operator::{CgsoConfig, Initialisation};
+    use crate::task::node::{OperatorChoice, Prepared};
+    use crate::train::{Epoch, Model};
+    use gnarl_graph::Graph;
+    use gnarl_graph::operator::ClassicalOperator;
+    use std::sync::atomic::AtomicBool;
+
+    const STOP: AtomicBool = AtomicBool::new(false);
+
+    fn values(params: &Params) -> Vec<Vec<f32>> {
+        params.list().iter().map(|p| p.var.flatten_all().unwrap().to_vec1().unwrap()).collect()
+    }
+
+    fn learned() -> OperatorChoice {
+        let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+        OperatorChoice::Cgso(CgsoConfig { centrality: "degree".parse().unwrap(), init })
+    }
+
+    fn train_all(graph: &Graph, prepared: &Prepared, layers: usize, scheme: Scheme, batch_norm: bool) -> Exits {
+        let backbone = if batch_norm { Backbone::Gin } else { Backbone::Gcn };
+        let config = NetworkConfig { layers, hidden: 8, batch_norm, ..NetworkConfig::new(backbone) };
+        let exits = prepared.exits(&config, 3).unwrap();
+        let Prepared { hear, input, labels, .. } = prepared;
+        let problem = Problem { hear, input, labels, split: &graph.splits()[0] };
+        let training = TrainConfig { epochs: 8, ..TrainConfig::default() };
+        fn nothing(_: usize, _: &Epoch) {}
+        let stop = STOP;
+        let watch = Watch { on_epoch: &nothing, stop: &stop };
+        let trained = train_exits(&exits, &problem, scheme, &training, 5, &watch).unwrap();
+        assert_eq!(trained.len(), scheme.num_trainings(layers));
+        exits
+    }
+
+    /// Stage by stage, every parameter outside the stage keeps every bit, and every one inside moves.
+    #[test]
+    fn a_stage_trains_its_own_weights_alone() {
+        for operator in [OperatorChoice::Usual, learned()] {
+            let (graph, prepared) = prepared(Backbone::Gcn, operator);
+            let config = NetworkConfig { layers: 3, hidden: 8, ..NetworkConfig::new(Backbone::Gcn) };
+            let exits = prepared.exits(&config, 3).unwrap();
+            let Prepared { hear, input, labels, .. } = &prepared;
+            let training = TrainConfig { epochs: 3, keep: crate::train::Keep::Last, ..TrainConfig::default() };
+            fn nothing(_: usize, _: &Epoch) {}
+            let stop = STOP;
+            let watch = Watch { on_epoch: &nothing, stop: &stop };
+            let mut frozen = input.clone();
+            for t in 0..=3 {
+                let stage = exits.stage(t);
+                let problem = Problem { hear, input: &frozen, labels, split: &graph.splits()[0] };
+                let before = values(exits.params());
+                train(&stage, &problem, &training, 1, &watch).unwrap();
+                let after = values(exits.params());
+                for (i, p) in exits.params().list().iter().enumerate() {
+                    let is_trained = stage.trained().contains(&i);
+                    assert_eq!(before[i] != after[i], is_trained, "{} in stage {t}", p.name);
+                    let of_stage = [format!("exits.{t}."), format!("operator.{t}.")];
+                    let layer = (t >= 2).then(|| format!("layers.{}.", t - 2));
+                    assert_eq!(of_stage.iter().chain(&layer).any(|prefix| p.name.starts_with(prefix)), is_trained);
+                }
+                frozen = exits.advance(t, hear, &frozen).unwrap();
+            }
+        }
+    }
+
+    /// So the first exits of a deep network are those of a shallow one, batch statistics included.
+    #[test]
+    fn later_stages_leave_earlier_ones_alone() {
+        for (batch_norm, operator) in
+            [(false, OperatorChoice::Usual), (false, learned()), (true, OperatorChoice::Usual)]
+        {
+            let backbone = if batch_norm { Backbone::Gin } else { Backbone::Gcn };
+            let (graph, prepared) = prepared(backbone, operator);
+            let of = |layers, scheme| values(train_all(&graph, &prepared, layers, scheme, batch_norm).params());
+            let (shallow, deep) = (of(2, Scheme::AdmpSt), of(4, Scheme::AdmpSt));
+            assert_eq!(shallow[..], deep[..shallow.len()]);
+            let (shallow, deep) = (of(2, Scheme::AdmpAlm), of(4, Scheme::AdmpAlm));
+            assert_ne!(shallow[..], deep[..shallow.len()], "all at once, deeper exits pull at earlier layers");
+        }
+    }
+
+    /// What a stage computes from its frozen input is what the whole network computes from the features.
+    #[test]
+    fn frozen_inputs_are_those_of_the_whole_network() {
+        let (graph, prepared) = prepared(Backbone::Gcn, learned());
+        let exits = train_all(&graph, &prepared, 4, Scheme::AdmpSt, false);
+        let whole = exits.predict(&prepared.hear, &prepared.input).unwrap();
+        let weights = exits.params().weights().detached();
+        let mut frozen = prepared.input.clone();
+        for (t, whole) in whole.iter().enumerate() {
+            let pass = Pass::evaluation(&weights);
+            let staged = exits.stage(t).scores(&prepared.hear, &frozen, &pass).unwrap().remove(0);
+            let values = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            crate::nn::testing::assert_close(&values(&staged), &values(whole), 1e-6, &format!("exit {t}"));
+            frozen = exits.advance(t, &prepared.hear, &frozen).unwrap();
+        }
+    }
+
+    #[test]
+    fn schemes_have_names() {
+        for (name, scheme) in Scheme::ALL {
+            assert_eq!((name.parse::<Scheme>().unwrap(), scheme.to_string()), (scheme, name.to_string()));
+        }
+        let e = "admp-sq".parse::<Scheme>().unwrap_err().to_string();
+        assert!(e.contains("unknown depth 'admp-sq'; did you mean admp-st"), "{e}");
+    }
+}
