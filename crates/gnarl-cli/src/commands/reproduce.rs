@@ -362,7 +362,7 @@ fn message(cell: &CellReport) -> &str {
 }
 
 fn is_accuracy(cell: &CellReport) -> bool {
-    matches!(cell.config.work, Work::NodeClassification { .. })
+    !matches!(cell.config.work, Work::Property(_))
 }
 
 fn show_mean(mean: f64, std: Option<f64>, is_accuracy: bool) -> String {

@@ -692,7 +692,10 @@ mod tests {
             let expected: Vec<usize> = (0..101).map(|u| usize::from(!(1..=40).contains(&u))).collect();
             // The hub has a core number of 1 and 40 walks of two steps, as its leaves do.
             let differ = (0..101).filter(|&u| exits[u] != expected[u]).collect::<Vec<usize>>();
-            assert!(differ.is_empty() || (["core", "walks"].contains(&name) && differ == [0]), "{name}: {differ:?} in {policy:?}");
+            assert!(
+                differ.is_empty() || (["core", "walks"].contains(&name) && differ == [0]),
+                "{name}: {differ:?} in {policy:?}"
+            );
             assert!(answers.policy_accuracy(&exits, &all) >= 99.0, "{name}");
             let again = serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
             assert_eq!(policy, again);

@@ -8,12 +8,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use gnarl_graph::centrality::Centrality;
 use gnarl_graph::dataset::{self, Loaded};
 use serde::{Deserialize, Serialize};
 
-use super::table::{Property, Spec};
+use super::table::{Measure, Property, Spec};
+use crate::depth::{Kind, Scheme};
 use crate::error::{Error, Result};
-use crate::nn::NetworkConfig;
+use crate::nn::{Backbone, NetworkConfig};
+use crate::operator::Centralities;
+use crate::task;
+use crate::task::depth::{DepthConfig, DepthRun};
 use crate::task::node::{self, OperatorChoice, Preparation, Run};
 use crate::task::recipe::Recipe;
 use crate::train::{TrainConfig, Watch};
@@ -51,9 +56,29 @@ pub enum Work {
         /// The first run's seed.
         seed: u64,
     },
+    /// Runs of node classification with an exit at every layer, and the thesis' policies on top.
+    AdaptiveDepth {
+        /// Whose settings these are.
+        recipe: Recipe,
+        /// How the graph is made ready.
+        preparation: Preparation,
+        /// The network; `layers` is its last exit.
+        network: NetworkConfig,
+        /// The training of a stage.
+        training: TrainConfig,
+        /// How the exits are trained.
+        scheme: Scheme,
+        /// How many runs.
+        runs: usize,
+        /// The first run's seed.
+        seed: u64,
+    },
     /// A property of the graph.
     Property(Property),
 }
+
+/// The last exit of the thesis' networks.
+const MAX_DEPTH: usize = 5;
 
 /// What a cell found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -70,6 +95,59 @@ pub struct Measured {
     /// What a learnable operator came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<LearnedOperator>,
+    /// What the exits came to, of a network that has them at every layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<ByDepth>,
+}
+
+impl Measured {
+    /// The same with the figures of one measure, where there are several to choose from.
+    pub fn through(mut self, measure: Option<Measure>) -> Self {
+        if let (Some(depth), Some(measure)) = (&self.depth, measure) {
+            self.values = depth.of(measure);
+        }
+        self
+    }
+}
+
+/// Test accuracies of a network with exits, each a list over runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByDepth {
+    /// Of every exit.
+    pub exits: Vec<Vec<f64>>,
+    /// Of the layer with the best validation accuracy.
+    pub single_layer: Vec<f64>,
+    /// Of the policies by [`Centrality::ALL`], in that order.
+    pub policies: Vec<Vec<f64>>,
+    /// Where any exit is right.
+    pub oracle: Vec<f64>,
+}
+
+impl ByDepth {
+    fn new(runs: &[DepthRun]) -> Self {
+        let over = |f: &dyn Fn(&DepthRun) -> f64| runs.iter().map(f).collect::<Vec<f64>>();
+        Self {
+            exits: (0..=MAX_DEPTH).map(|l| over(&|run| run.exit_accuracy[l])).collect(),
+            single_layer: over(&|run| run.single_layer_accuracy()),
+            policies: (0..Centrality::ALL.len()).map(|i| over(&|run| run.policy_accuracy[i])).collect(),
+            oracle: over(&|run| run.oracle_accuracy),
+        }
+    }
+
+    fn of(&self, measure: Measure) -> Vec<f64> {
+        let total = |values: &&Vec<f64>| values.iter().sum::<f64>();
+        let found = match measure {
+            Measure::Exit(l) => self.exits.get(l),
+            Measure::BestExit => self.exits.iter().max_by(|a, b| total(a).total_cmp(&total(b))),
+            Measure::SingleLayer => Some(&self.single_layer),
+            Measure::Policy(kind) => {
+                Centrality::ALL.iter().position(|c| *c == kind).and_then(|at| self.policies.get(at))
+            }
+            Measure::Oracle => Some(&self.oracle),
+        };
+        found.cloned().unwrap_or_default()
+    }
 }
 
 /// A learnable operator, after the runs of a cell.
@@ -108,6 +186,17 @@ impl CellConfig {
                 let (network, training, features) = recipe.settings(dataset, backbone);
                 let preparation = Preparation { operator, features };
                 Work::NodeClassification { recipe, preparation, network, training, runs, seed }
+            }
+            Spec::FixedDepth { backbone, layers } => {
+                let backbone = if layers == 0 { Backbone::Mlp } else { backbone };
+                let (network, training, features) = recipe.depth_settings(dataset, backbone, layers.max(1));
+                let preparation = Preparation { operator: OperatorChoice::Usual, features };
+                Work::NodeClassification { recipe, preparation, network, training, runs, seed }
+            }
+            Spec::AdaptiveDepth { backbone, scheme, .. } => {
+                let (network, training, features) = recipe.depth_settings(dataset, backbone, MAX_DEPTH);
+                let preparation = Preparation { operator: OperatorChoice::Usual, features };
+                Work::AdaptiveDepth { recipe, preparation, network, training, scheme, runs, seed }
             }
         };
         Self { version: VERSION, dataset: dataset.to_string(), work }
@@ -151,7 +240,7 @@ impl CellConfig {
     /// Runs it on its dataset. `None` where `stop` was set before all runs were done.
     pub fn run(&self, loaded: &Loaded, stop: &AtomicBool) -> Result<Option<Measured>> {
         let start = Instant::now();
-        let mut operator = None;
+        let (mut operator, mut depth) = (None, None);
         let (values, splits, curve) = match &self.work {
             Work::Property(property) => (vec![property.of(loaded.graph()?)?], Vec::new(), Vec::new()),
             Work::NodeClassification { preparation, network, training, runs, seed, .. } => {
@@ -171,8 +260,24 @@ impl CellConfig {
                     curve,
                 )
             }
+            Work::AdaptiveDepth { preparation, network, training, scheme, runs, seed, .. } => {
+                let (graph, splits) = dataset::protocol_splits(loaded, *seed, *runs)?;
+                let watch = Watch { on_epoch: &|_, _| (), stop };
+                let policies = Centrality::ALL.map(|c| Kind::Buckets(Centralities::one(c))).to_vec();
+                let (network, training) = (network.clone(), training.clone());
+                let config = DepthConfig { scheme: *scheme, network, training, policies, own: 0 };
+                let done =
+                    task::depth::settled_runs(&graph, *preparation, &config, &splits, *runs, *seed, &watch)?.runs;
+                if stop.load(Ordering::Relaxed) || done.iter().any(|run| run.trained.iter().any(|t| t.interrupted)) {
+                    return Ok(None);
+                }
+                let found = depth.insert(ByDepth::new(&done));
+                let last = done[0].trained.last().map_or(&[][..], |trained| &trained.curve);
+                let curve = last.iter().map(|epoch| epoch.val_accuracy).collect();
+                (found.single_layer.clone(), done.into_iter().map(|run| run.split).collect(), curve)
+            }
         };
-        Ok(Some(Measured { values, splits, curve, seconds: start.elapsed().as_secs_f64(), operator }))
+        Ok(Some(Measured { values, splits, curve, seconds: start.elapsed().as_secs_f64(), operator, depth }))
     }
 }
 
@@ -185,7 +290,6 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use crate::experiment::table::vanilla;
-    use crate::nn::Backbone;
 
     /// The test vectors of the FNV authors.
     #[test]
@@ -205,6 +309,7 @@ mod tests {
             curve: vec![50.5],
             seconds: 1.5,
             operator: None,
+            depth: None,
         };
         assert_eq!(config.stored(dir.path()).unwrap(), None);
         assert_eq!(config.store(measured.clone(), dir.path()).unwrap(), measured);
@@ -226,7 +331,8 @@ mod tests {
         std::fs::write(&file, &text[..text.len() / 2]).unwrap();
         assert_eq!(config.stored(dir.path()).unwrap(), None, "half a file is no cell");
         let nowhere = dir.path().join("no/such/folder");
-        let measured = Measured { values: vec![], splits: vec![], curve: vec![], seconds: 0.0, operator: None };
+        let measured =
+            Measured { values: vec![], splits: vec![], curve: vec![], seconds: 0.0, operator: None, depth: None };
         assert!(config.store(measured, &nowhere).unwrap_err().to_string().contains("no/such/folder"));
     }
 }

@@ -207,7 +207,10 @@ impl From<Figure> for Thesis {
 impl CellReport {
     fn new(table: &Table, plan: &Plan, outcome: Outcome) -> Result<Self> {
         let (status, message, ours) = match outcome {
-            Outcome::Measured(measured) => (Status::Measured, None, Some(Ours::new(measured)?)),
+            Outcome::Measured(measured) => {
+                let measured = measured.through(table.rows[plan.row].spec.measure());
+                (Status::Measured, None, Some(Ours::new(measured)?))
+            }
             Outcome::Hole(what) => (Status::Hole, Some(what), None),
             Outcome::Failed(what) => (Status::Failed, Some(what), None),
             Outcome::NotRun => (Status::NotRun, None, None),
@@ -365,7 +368,8 @@ mod tests {
 
     fn ours(runs: &[f64], splits: &[&str]) -> Ours {
         let splits = splits.iter().map(ToString::to_string).collect();
-        Ours::new(Measured { values: runs.to_vec(), splits, curve: vec![], seconds: 0.0, operator: None }).unwrap()
+        Ours::new(Measured { values: runs.to_vec(), splits, curve: vec![], seconds: 0.0, operator: None, depth: None })
+            .unwrap()
     }
 
     #[test]
