@@ -7,6 +7,7 @@
 //! | [`operator`] | the operator axis: learnable centrality operators |
 //! | [`depth`] | the depth axis: AdaGCN's training; the other ways of combining layers are [`nn::bodies`] |
 //! | [`train`] | the training loop: best-validation weights, early stopping, curves |
+//! | [`depth`] | the depth axis: an exit at every layer, and policies that say where a node leaves |
 //! | [`task`] | node classification: data in, result out |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 

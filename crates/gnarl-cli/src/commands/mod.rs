@@ -1,5 +1,6 @@
 //! One file per command: from arguments to a [`Report`](crate::output::Report).
 
+pub mod adaptive;
 pub mod bench;
 pub mod centrality;
 pub mod cluster;

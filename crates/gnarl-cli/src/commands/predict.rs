@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use gnarl::depth::{Answers, Exits, Structure};
+use gnarl::task::depth::count_exits;
 use gnarl::task::node::{Preparation, Prepared};
-use gnarl::train::{Checkpoint, Targets, argmax, predict};
+use gnarl::train::{Checkpoint, Stored, Targets, argmax, predict};
 use serde::Serialize;
 
 use super::train::load_with_splits;
@@ -34,11 +36,15 @@ pub struct PredictReport {
     predictions: Vec<usize>,
     /// Nodes per predicted class.
     class_counts: Vec<usize>,
+    /// Of a model with exits: nodes that leave at each of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leave_at: Option<Vec<usize>>,
 }
 
 /// Loads and predicts.
 pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport> {
-    let (checkpoint, network) = Checkpoint::load(&args.load)?;
+    let stored = Stored::read(&args.load)?;
+    let checkpoint = &stored.checkpoint;
     let wrong = |what: String| gnarl::Error::Checkpoint { file: args.load.clone(), what };
     let preparation: Preparation = serde_json::from_value(checkpoint.preparation.clone())
         .map_err(|e| wrong(format!("its preparation is broken: {e}")))?;
@@ -52,16 +58,27 @@ pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport>
         );
         return Err(wrong(what).into());
     }
-    let scores = predict(&network, &prepared.hear, &prepared.input)?;
-    let test_accuracy = Targets::new(splits[0].test(), &prepared.labels).accuracy(&scores)?;
-    let predictions: Vec<usize> =
-        scores.to_vec2::<f32>().map_err(gnarl::Error::from)?.iter().map(|s| argmax(s)).collect();
+    let test = Targets::new(splits[0].test(), &prepared.labels);
+    let (predictions, test_accuracy, leave_at) = match Exits::load(&stored)? {
+        None => {
+            let network = Checkpoint::load(&args.load)?.1;
+            let scores = predict(&network, &prepared.hear, &prepared.input)?;
+            let rows = scores.to_vec2::<f32>().map_err(gnarl::Error::from)?;
+            (rows.iter().map(|s| argmax(s)).collect::<Vec<usize>>(), test.accuracy(&scores)?, None)
+        }
+        Some((exits, policy)) => {
+            let answers = Answers::new(&exits.predict(&prepared.hear, &prepared.input).map_err(gnarl::Error::from)?)?;
+            let chosen = policy.exits(&Structure::new(&graph, &policy.kinds())?, &answers)?;
+            let classes = chosen.iter().enumerate().map(|(node, &exit)| answers.class(exit, node) as usize).collect();
+            (classes, answers.policy_accuracy(&chosen, &test), Some(count_exits(&chosen, answers.num_exits())))
+        }
+    };
     let mut class_counts = vec![0; classes];
     for &p in &predictions {
         class_counts[p] += 1;
     }
     let model = checkpoint.network.backbone.to_string();
-    Ok(PredictReport { data, model, nodes: predictions.len(), test_accuracy, predictions, class_counts })
+    Ok(PredictReport { data, model, nodes: predictions.len(), test_accuracy, predictions, class_counts, leave_at })
 }
 
 impl Report for PredictReport {
@@ -71,6 +88,14 @@ impl Report for PredictReport {
             table.add_row([class.to_string(), output::count(*count as u64)]);
         }
         let line = format!("{} on {}: {:.2} % right on the test set\n", self.model, self.data, self.test_accuracy);
-        line + &output::render(&table)
+        let mut text = line + &output::render(&table);
+        if let Some(leave_at) = &self.leave_at {
+            let mut table = output::table(&["exit", ">nodes leaving"]);
+            for (exit, count) in leave_at.iter().enumerate() {
+                table.add_row([exit.to_string(), output::count(*count as u64)]);
+            }
+            text += &format!("\n{}", output::render(&table));
+        }
+        text
     }
 }

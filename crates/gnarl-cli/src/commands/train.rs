@@ -8,6 +8,7 @@ use std::time::Instant;
 use clap::Args;
 use gnarl::nn::{Backbone, NetworkConfig};
 use gnarl::operator::{Centralities, CgsoConfig, Initialisation};
+use gnarl::task::depth::DepthRun;
 use gnarl::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared, Run, Settled, Tried};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Checkpoint, StepSchedule, TrainConfig, Watch, median};
@@ -16,6 +17,7 @@ use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Graph, Split};
 use serde::Serialize;
 
+use super::adaptive::{self, Adaptive, DepthArgs, DepthReport};
 use super::load;
 use crate::args::Global;
 use crate::output::{self, Report, real};
@@ -121,6 +123,9 @@ pub struct Config {
     pub preparation: Preparation,
     pub network: NetworkConfig,
     pub training: TrainConfig,
+    /// Where the network has an exit at every layer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<Adaptive>,
     pub runs: usize,
     pub seed: u64,
 }
@@ -153,7 +158,21 @@ impl ModelArgs {
 
     /// The recipe's settings with what the user said put over them.
     pub fn config(&self, dataset: &str, runs: usize, seed: u64) -> gnarl_graph::Result<Config> {
-        let (mut network, mut training, scaling) = self.recipe.settings(dataset, self.model);
+        self.config_with(dataset, None, runs, seed)
+    }
+
+    /// The same for a network with exits, where asked.
+    pub fn config_with(
+        &self,
+        dataset: &str,
+        depth: Option<Adaptive>,
+        runs: usize,
+        seed: u64,
+    ) -> gnarl_graph::Result<Config> {
+        let (mut network, mut training, scaling) = match &depth {
+            None => self.recipe.settings(dataset, self.model),
+            Some(depth) => self.recipe.depth_settings(dataset, self.model, depth.max_depth),
+        };
         fn set<T: Copy>(slot: &mut T, asked: Option<T>) {
             if let Some(asked) = asked {
                 *slot = asked;
@@ -173,7 +192,8 @@ impl ModelArgs {
         training.schedule = self.lr_step.or(training.schedule);
         training.patience = self.patience.or(training.patience);
         let preparation = Preparation { operator: self.operator()?, features: self.features.unwrap_or(scaling) };
-        Ok(Config { data: dataset.to_string(), recipe: self.recipe, preparation, network, training, runs, seed })
+        let (data, recipe) = (dataset.to_string(), self.recipe);
+        Ok(Config { data, recipe, preparation, network, training, depth, runs, seed })
     }
 }
 
@@ -182,6 +202,8 @@ impl ModelArgs {
 pub struct TrainArgs {
     #[command(flatten)]
     pub model: ModelArgs,
+    #[command(flatten)]
+    pub depth: DepthArgs,
     /// Runs, each with its own seed and, where there are several, its own split
     #[arg(long, default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
@@ -227,6 +249,9 @@ pub struct TrainReport {
     interrupted: bool,
     config: Config,
     runs: Vec<serde_json::Value>,
+    /// Accuracies of exits and policies.
+    #[serde(flatten)]
+    depth: Option<DepthReport>,
     /// What a learnable operator's scalars came to, over the runs.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
     operator_parameters: Vec<(String, Accuracy)>,
@@ -252,9 +277,13 @@ pub fn load_with_splits(global: &Global, name: &str, count: usize) -> anyhow::Re
 pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<TrainReport> {
     let start = Instant::now();
     let (data, graph, splits) = load_with_splits(global, &args.model.data, args.runs)?;
-    let mut config = args.model.config(&data, args.runs, global.seed)?;
-    config.network.check()?;
+    let depth = args.depth.adaptive(&args.model)?;
+    let mut config = args.model.config_with(&data, depth, args.runs, global.seed)?;
     config.training.check()?;
+    if config.depth.is_some() {
+        return run_adaptive(args, config, &graph, &splits, start);
+    }
+    config.network.check()?;
 
     let stop: &AtomicBool = interrupt::flag();
     let candidates = config.preparation.operator.candidates();
@@ -290,6 +319,7 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<TrainReport> {
     bar.finish_and_clear();
 
     let over = |f: fn(&Run) -> f64| Accuracy::of(runs.iter().map(f).collect());
+    let scalars: Vec<_> = runs.iter().map(|run| &run.operator[..]).collect();
     Ok(TrainReport {
         data,
         model: config.network.backbone.to_string(),
@@ -300,10 +330,41 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<TrainReport> {
         parameters,
         interrupted: runs.iter().any(|r| r.trained.interrupted),
         config,
-        operator_parameters: operator_parameters(&runs)?,
+        operator_parameters: operator_parameters(&scalars)?,
         initialisations: tried,
-        runs: runs.iter().map(|r| describe(r, args.curves)).collect::<Result<_, _>>()?,
+        runs: runs.iter().map(|r| describe(r, &r.operator, args.curves)).collect::<Result<_, _>>()?,
+        depth: None,
         saved,
+    })
+}
+
+/// The same with an exit at every layer.
+fn run_adaptive(
+    args: &TrainArgs,
+    mut config: Config,
+    graph: &Graph,
+    splits: &[Split],
+    start: Instant,
+) -> anyhow::Result<TrainReport> {
+    let (trained, parameters) = adaptive::train(&mut config, graph, splits, args.save.as_deref())?;
+    let runs = &trained.runs;
+    let over = |f: fn(&DepthRun) -> f64| Accuracy::of(runs.iter().map(f).collect());
+    let scalars: Vec<_> = runs.iter().map(|run| &run.operator[..]).collect();
+    Ok(TrainReport {
+        data: config.data.clone(),
+        model: config.network.backbone.to_string(),
+        test_accuracy: over(|r| r.own_accuracy)?,
+        val_accuracy: over(|r| r.own_val_accuracy)?,
+        epoch_ms: median(runs.iter().flat_map(|r| r.trained.iter().map(|t| t.epoch_ms)).collect()),
+        seconds: start.elapsed().as_secs_f64(),
+        parameters,
+        interrupted: runs.iter().any(|r| r.trained.iter().any(|t| t.interrupted)),
+        operator_parameters: operator_parameters(&scalars)?,
+        initialisations: trained.tried,
+        runs: runs.iter().map(|r| describe(r, &r.operator, args.curves)).collect::<Result<_, _>>()?,
+        depth: Some(DepthReport::new(&config, runs)?),
+        config,
+        saved: args.save.as_ref().map(|file| file.display().to_string()),
     })
 }
 
@@ -322,21 +383,31 @@ fn run_and_save(
 }
 
 /// Each scalar of a learnable operator over the runs.
-fn operator_parameters(runs: &[Run]) -> gnarl_graph::Result<Vec<(String, Accuracy)>> {
+fn operator_parameters(runs: &[&[(String, f64)]]) -> gnarl_graph::Result<Vec<(String, Accuracy)>> {
     let Some(first) = runs.first() else { return Ok(Vec::new()) };
-    let over_runs = |i: usize| Accuracy::of(runs.iter().map(|run| run.operator[i].1).collect());
-    first.operator.iter().enumerate().map(|(i, (name, _))| Ok((name.clone(), over_runs(i)?))).collect()
+    let over_runs = |i: usize| Accuracy::of(runs.iter().map(|scalars| scalars[i].1).collect());
+    first.iter().enumerate().map(|(i, (name, _))| Ok((name.clone(), over_runs(i)?))).collect()
 }
 
-/// One run for the JSON, with its curve where asked.
-fn describe(run: &Run, with_curve: bool) -> serde_json::Result<serde_json::Value> {
+/// One run for the JSON, with its curves where asked.
+fn describe(
+    run: &impl Serialize,
+    scalars: &[(String, f64)],
+    with_curve: bool,
+) -> serde_json::Result<serde_json::Value> {
     let mut value = serde_json::to_value(run)?;
-    if let Some(scalars) = value.get_mut("operator") {
-        *scalars = run.operator.iter().map(|(name, x)| (name.clone(), serde_json::Value::from(*x))).collect();
+    if let Some(found) = value.get_mut("operator") {
+        *found = scalars.iter().map(|(name, x)| (name.clone(), serde_json::Value::from(*x))).collect();
     }
-    if !with_curve && let Some(trained) = value.get_mut("trained").and_then(|t| t.as_object_mut()) {
-        let epochs = trained.remove("curve").and_then(|c| c.as_array().map(Vec::len));
-        trained.insert("epochs".into(), epochs.into());
+    if !with_curve && let Some(trained) = value.get_mut("trained") {
+        let trainings = match trained {
+            serde_json::Value::Array(stages) => stages.iter_mut().collect(),
+            one => vec![one],
+        };
+        for trained in trainings.into_iter().filter_map(|t| t.as_object_mut()) {
+            let epochs = trained.remove("curve").and_then(|c| c.as_array().map(Vec::len));
+            trained.insert("epochs".into(), epochs.into());
+        }
     }
     Ok(value)
 }
@@ -360,6 +431,9 @@ impl Report for TrainReport {
             rows.push(("interrupted", "yes: these are the epochs done so far".into()));
         }
         let mut text = format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(rows)));
+        if let Some(depth) = &self.depth {
+            text += &depth.text();
+        }
         if !self.operator_parameters.is_empty() {
             let mut table = output::table(&["learned", ">mean", ">std"]);
             for (name, Accuracy { mean, std, .. }) in &self.operator_parameters {

@@ -1,9 +1,22 @@
-//! The depth axis: how many times a node listens, and how what it heard on the way is combined (thesis ch. 4).
+//! The depth axis (thesis ch. 4): how many times a node listens, decided node by node, and how what it heard on the way is
+//! combined.
 //!
 //! | file | what |
 //! | --- | --- |
+//! | [`exits`] | a network that answers after every layer, for any backbone made of layers and any operator |
+//! | [`training`] | sequential training (ST) and aggregate loss minimisation (ALM) |
+//! | [`policy`] | where a node leaves: buckets of centralities, confidence, pooled answers; the oracle |
+//! | [`fit`] | the small convex fits that policies are learned by |
 //! | [`adagcn`] | AdaBoost over depths |
 //!
 //! JK-Net, GCNII and GPR-GNN are networks like any other and live in [`nn::bodies`](crate::nn::bodies).
 
 pub mod adagcn;
+pub mod exits;
+pub mod fit;
+pub mod policy;
+pub mod training;
+
+pub use exits::Exits;
+pub use policy::{Answers, Kind, Policy, Structure};
+pub use training::{Scheme, train_exits};

@@ -8,18 +8,23 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use gnarl_graph::centrality::Centrality;
 use gnarl_graph::dataset::{self, Loaded};
 use gnarl_graph::generate::{Halves, sparse_dense_halves};
 use gnarl_graph::{Graph, Split};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::table::{MAX_DEPTH, Property, Spec};
+use super::table::{MAX_DEPTH, Measure, Property, Spec};
+use crate::depth::{Kind, Scheme};
 use crate::error::{Error, Result};
 use crate::nn::{Backbone, NetworkConfig};
+use crate::operator::Centralities;
+use crate::task;
+use crate::task::depth::{DepthConfig, DepthRun};
 use crate::task::node::{self, OperatorChoice, Preparation, Prepared, Run};
 use crate::task::recipe::Recipe;
-use crate::train::{Keep, Targets, TrainConfig, Watch, predict};
+use crate::train::{Targets, TrainConfig, Watch, predict};
 
 /// Raised when the same configuration comes to mean something else: older cells are then run again.
 const VERSION: u32 = 1;
@@ -89,6 +94,23 @@ pub enum Work {
         /// The first run's seed.
         seed: u64,
     },
+    /// Runs of node classification with an exit at every layer, and the thesis' policies on top.
+    AdaptiveDepth {
+        /// Whose settings these are.
+        recipe: Recipe,
+        /// How the graph is made ready.
+        preparation: Preparation,
+        /// The network; `layers` is its last exit.
+        network: NetworkConfig,
+        /// The training of a stage.
+        training: TrainConfig,
+        /// How the exits are trained.
+        scheme: Scheme,
+        /// How many runs.
+        runs: usize,
+        /// The first run's seed.
+        seed: u64,
+    },
     /// A property of the graph.
     Property(Property),
 }
@@ -111,6 +133,59 @@ pub struct Measured {
     /// Further figures of the same runs, by name: another choice of depth, a part of the test nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<(String, Vec<f64>)>,
+    /// What the exits came to, of a network that has them at every layer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<Box<ByDepth>>,
+}
+
+impl Measured {
+    /// The same with the figures of one measure, where there are several to choose from.
+    pub fn through(mut self, measure: Option<Measure>) -> Self {
+        if let (Some(depth), Some(measure)) = (&self.depth, measure) {
+            self.values = depth.of(measure);
+        }
+        self
+    }
+}
+
+/// Test accuracies of a network with exits, each a list over runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ByDepth {
+    /// Of every exit.
+    pub exits: Vec<Vec<f64>>,
+    /// Of the layer with the best validation accuracy.
+    pub single_layer: Vec<f64>,
+    /// Of the policies by [`Centrality::ALL`], in that order.
+    pub policies: Vec<Vec<f64>>,
+    /// Where any exit is right.
+    pub oracle: Vec<f64>,
+}
+
+impl ByDepth {
+    fn new(runs: &[DepthRun]) -> Self {
+        let over = |f: &dyn Fn(&DepthRun) -> f64| runs.iter().map(f).collect::<Vec<f64>>();
+        Self {
+            exits: (0..=MAX_DEPTH).map(|l| over(&|run| run.exit_accuracy[l])).collect(),
+            single_layer: over(&|run| run.single_layer_accuracy()),
+            policies: (0..Centrality::ALL.len()).map(|i| over(&|run| run.policy_accuracy[i])).collect(),
+            oracle: over(&|run| run.oracle_accuracy),
+        }
+    }
+
+    fn of(&self, measure: Measure) -> Vec<f64> {
+        let total = |values: &&Vec<f64>| values.iter().sum::<f64>();
+        let found = match measure {
+            Measure::Exit(l) => self.exits.get(l),
+            Measure::BestExit => self.exits.iter().max_by(|a, b| total(a).total_cmp(&total(b))),
+            Measure::SingleLayer => Some(&self.single_layer),
+            Measure::Policy(kind) => {
+                Centrality::ALL.iter().position(|c| *c == kind).and_then(|at| self.policies.get(at))
+            }
+            Measure::Oracle => Some(&self.oracle),
+        };
+        found.cloned().unwrap_or_default()
+    }
 }
 
 /// A learnable operator, after the runs of a cell.
@@ -143,12 +218,8 @@ struct Stored {
 impl CellConfig {
     /// The cell of a spec on a dataset (by registry name), with a recipe's settings.
     pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Self {
-        // Ch. 4 trains without a schedule and keeps the last epoch (docs/depth-baselines.md).
         let chapter_4 = |backbone: Backbone, depth: usize| {
-            let (network, mut training, features) = recipe.settings(dataset, backbone);
-            if recipe == Recipe::Thesis {
-                training = TrainConfig { schedule: None, keep: Keep::Last, ..training };
-            }
+            let (network, training, features) = recipe.depth_settings(dataset, backbone, depth);
             (at_depth(&network, depth), training, Preparation { operator: OperatorChoice::Usual, features })
         };
         let work = match spec {
@@ -165,6 +236,14 @@ impl CellConfig {
                 let (network, training, features) = recipe.settings(dataset, backbone);
                 let preparation = Preparation { operator, features };
                 Work::NodeClassification { recipe, preparation, network, training, runs, seed }
+            }
+            Spec::FixedDepth { backbone, layers } => {
+                let (network, training, preparation) = chapter_4(backbone, layers);
+                Work::NodeClassification { recipe, preparation, network, training, runs, seed }
+            }
+            Spec::AdaptiveDepth { backbone, scheme, .. } => {
+                let (network, training, preparation) = chapter_4(backbone, MAX_DEPTH);
+                Work::AdaptiveDepth { recipe, preparation, network, training, scheme, runs, seed }
             }
         };
         Self { version: VERSION, dataset: dataset.to_string(), work }
@@ -219,15 +298,22 @@ impl CellConfig {
             Work::Halves { preparation, network, training, nodes, runs, seed, .. } => {
                 halves(loaded.graph()?, *preparation, network, training, *nodes, *runs, *seed, stop)?
             }
+            Work::AdaptiveDepth { preparation, network, training, scheme, runs, seed, .. } => {
+                let policies = Centrality::ALL.map(|c| Kind::Buckets(Centralities::one(c))).to_vec();
+                let (network, training) = (network.clone(), training.clone());
+                let config = DepthConfig { scheme: *scheme, network, training, policies, own: 0 };
+                adaptive_depth(loaded, *preparation, &config, *runs, *seed, stop)?
+            }
         };
         let seconds = start.elapsed().as_secs_f64();
-        Ok(found.map(|Found { values, splits, curve, operator, parts }| Measured {
+        Ok(found.map(|Found { values, splits, curve, operator, parts, depth }| Measured {
             values,
             splits,
             curve,
             seconds,
             operator,
             parts,
+            depth,
         }))
     }
 }
@@ -240,6 +326,33 @@ struct Found {
     curve: Vec<f64>,
     operator: Option<Box<LearnedOperator>>,
     parts: Vec<(String, Vec<f64>)>,
+    depth: Option<Box<ByDepth>>,
+}
+
+/// Runs with an exit at every layer; the figure is that of the best layer on validation nodes. `None` where stopped.
+fn adaptive_depth(
+    loaded: &Loaded,
+    preparation: Preparation,
+    config: &DepthConfig,
+    runs: usize,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<Option<Found>> {
+    let (graph, splits) = dataset::protocol_splits(loaded, seed, runs)?;
+    let watch = Watch { on_epoch: &|_, _| (), stop };
+    let done = task::depth::settled_runs(&graph, preparation, config, &splits, runs, seed, &watch)?.runs;
+    if stop.load(Ordering::Relaxed) || done.iter().any(|run| run.trained.iter().any(|t| t.interrupted)) {
+        return Ok(None);
+    }
+    let depth = ByDepth::new(&done);
+    let last = done[0].trained.last().map_or(&[][..], |trained| &trained.curve);
+    Ok(Some(Found {
+        values: depth.single_layer.clone(),
+        curve: last.iter().map(|epoch| epoch.val_accuracy).collect(),
+        splits: done.into_iter().map(|run| run.split).collect(),
+        depth: Some(Box::new(depth)),
+        ..Found::default()
+    }))
 }
 
 /// Runs on the dataset's splits, and their mean validation accuracy. `None` where stopped.
@@ -265,7 +378,7 @@ fn classify(
         curve: done[0].trained.curve.iter().map(|epoch| epoch.val_accuracy).collect(),
         values: done.iter().map(|run| run.test_accuracy).collect(),
         splits: done.into_iter().map(|run| run.split).collect(),
-        parts: Vec::new(),
+        ..Found::default()
     };
     Ok(Some((found, val_accuracy)))
 }
@@ -333,8 +446,8 @@ fn halves(
         values: done.iter().map(|(run, _)| run.test_accuracy).collect(),
         splits: done.iter().map(|(run, _)| run.split.clone()).collect(),
         curve: done[0].0.trained.curve.iter().map(|epoch| epoch.val_accuracy).collect(),
-        operator: None,
         parts: vec![part("sparse half", 0), part("dense half", 1)],
+        ..Found::default()
     }))
 }
 
@@ -383,6 +496,7 @@ mod tests {
             seconds: 1.5,
             operator: None,
             parts: vec![("sparse half".into(), vec![80.0, 81.0])],
+            depth: None,
         };
         assert_eq!(config.stored(dir.path()).unwrap(), None);
         assert_eq!(config.store(measured.clone(), dir.path()).unwrap(), measured);
@@ -404,8 +518,15 @@ mod tests {
         std::fs::write(&file, &text[..text.len() / 2]).unwrap();
         assert_eq!(config.stored(dir.path()).unwrap(), None, "half a file is no cell");
         let nowhere = dir.path().join("no/such/folder");
-        let measured =
-            Measured { values: vec![], splits: vec![], curve: vec![], seconds: 0.0, operator: None, parts: vec![] };
+        let measured = Measured {
+            values: vec![],
+            splits: vec![],
+            curve: vec![],
+            seconds: 0.0,
+            operator: None,
+            parts: vec![],
+            depth: None,
+        };
         assert!(config.store(measured, &nowhere).unwrap_err().to_string().contains("no/such/folder"));
     }
 }

@@ -228,7 +228,10 @@ impl From<Figure> for Thesis {
 impl CellReport {
     fn new(table: &Table, plan: &Plan, outcome: Outcome) -> Result<Self> {
         let (status, message, ours) = match outcome {
-            Outcome::Measured(measured) => (Status::Measured, None, Some(Ours::new(*measured)?)),
+            Outcome::Measured(measured) => {
+                let measured = (*measured).through(table.rows[plan.row].spec.measure());
+                (Status::Measured, None, Some(Ours::new(measured)?))
+            }
             Outcome::Hole(what) => (Status::Hole, Some(what), None),
             Outcome::Failed(what) => (Status::Failed, Some(what), None),
             Outcome::NotRun => (Status::NotRun, None, None),
@@ -411,6 +414,7 @@ mod tests {
             seconds: 0.0,
             operator: None,
             parts: vec![],
+            depth: None,
         })
         .unwrap()
     }

@@ -124,7 +124,9 @@ pub fn reproduce(table: &Table, settings: &Settings, watch: &RunnerWatch<'_>) ->
     for plan in &plans {
         outcomes.push(plan.config.stored(&folder)?.map(Outcome::measured));
     }
-    let open: Vec<usize> = (0..plans.len()).filter(|&i| outcomes[i].is_none()).collect();
+    // Rows that show one measure each of the same runs share a cell, which is run once.
+    let first = |i: usize| plans.iter().position(|plan| plan.config == plans[i].config).unwrap_or(i);
+    let open: Vec<usize> = (0..plans.len()).filter(|&i| outcomes[i].is_none() && first(i) == i).collect();
     let clock = Clock::new(&plans, &open, start);
     (watch.on_cell)(&clock.progress());
 
@@ -166,7 +168,7 @@ pub fn reproduce(table: &Table, settings: &Settings, watch: &RunnerWatch<'_>) ->
     for (i, outcome) in lock(&found).drain(..) {
         outcomes[i] = Some(outcome);
     }
-    let outcomes: Vec<Outcome> = outcomes.into_iter().map(|o| o.unwrap_or(Outcome::NotRun)).collect();
+    let outcomes = (0..plans.len()).map(|i| outcomes[first(i)].clone().unwrap_or(Outcome::NotRun)).collect();
     Report::new(table, settings, &plans, outcomes, start.elapsed().as_secs_f64())
 }
 
@@ -355,6 +357,9 @@ fn work(config: &CellConfig) -> f64 {
         Work::Halves { network, training, runs, .. } => size * (network.hidden * training.epochs * runs) as f64,
         Work::NodeClassification { network, training, runs, preparation, .. } => {
             size * (network.hidden * training.epochs * runs * preparation.operator.candidates()) as f64
+        }
+        Work::AdaptiveDepth { network, training, scheme, runs, .. } => {
+            size * (network.hidden * training.epochs * runs * scheme.num_trainings(network.layers)) as f64
         }
     }
 }

@@ -7,6 +7,7 @@ use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Graph, properties};
 use serde::{Deserialize, Serialize};
 
+use crate::depth::Scheme;
 use crate::error::Result;
 use crate::nn::Backbone;
 use crate::operator::{Centralities, CgsoConfig, Initialisation};
@@ -64,6 +65,22 @@ pub enum Spec {
         /// Layers; none is a linear map of the features.
         depth: usize,
     },
+    /// Trains a network of this depth with the settings of chapter 4; of no layer, a linear map.
+    FixedDepth {
+        /// The network.
+        backbone: Backbone,
+        /// Its rounds of message passing.
+        layers: usize,
+    },
+    /// Trains a network with exits at layers 0 to 5 and takes one of its accuracies.
+    AdaptiveDepth {
+        /// The network.
+        backbone: Backbone,
+        /// How its exits are trained.
+        scheme: Scheme,
+        /// Which accuracy.
+        measure: Measure,
+    },
     /// Computes a property of the graph, once.
     Property(Property),
 }
@@ -71,12 +88,61 @@ pub enum Spec {
 /// The deepest network of ch. 4's comparison.
 pub const MAX_DEPTH: usize = 5;
 
+/// Which of the accuracies of a network with exits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// That of an exit.
+    Exit(usize),
+    /// That of the exit with the best mean test accuracy, as the thesis' study chose.
+    BestExit,
+    /// That of the layer with the best validation accuracy.
+    SingleLayer,
+    /// That of a policy by centrality.
+    Policy(Centrality),
+    /// Where any exit is right.
+    Oracle,
+}
+
 impl Spec {
     /// Whether it is repeated over seeds and splits, with a recipe's settings.
     pub fn is_trained(self) -> bool {
         !matches!(self, Spec::Property(_))
     }
+
+    /// Which of a cell's accuracies it shows, where there are several.
+    pub fn measure(self) -> Option<Measure> {
+        match self {
+            Spec::AdaptiveDepth { measure, .. } => Some(measure),
+            _ => None,
+        }
+    }
 }
+
+/// A network of a fixed depth, in a word.
+pub const fn fixed_depth(backbone: Backbone, layers: usize) -> Spec {
+    Spec::FixedDepth { backbone, layers }
+}
+
+/// Sequential training, in a word.
+pub const fn st(backbone: Backbone, measure: Measure) -> Spec {
+    Spec::AdaptiveDepth { backbone, scheme: Scheme::AdmpSt, measure }
+}
+
+/// Aggregate loss minimisation, in a word.
+pub const fn alm(backbone: Backbone, measure: Measure) -> Spec {
+    Spec::AdaptiveDepth { backbone, scheme: Scheme::AdmpAlm, measure }
+}
+
+/// The note of every table with ALM.
+pub const NO_COLLAPSE: &str =
+    "the thesis' collapse of ALM at depths 2 and beyond did not reproduce: ours stays a few points below ST";
+
+/// The note of the tables whose plain network is in another table.
+pub const PLAIN_LEFT_OUT: &str =
+    "the row of the plain network is left out: its depths are those of the tables multi_task";
+
+/// The note of every table of oracles.
+pub const BY_TEST: &str = "the best layer is the one with the best mean test accuracy, as in the thesis; a fair choice looks at validation nodes";
 
 /// A GCN with a classical operator.
 pub const fn gcn(operator: ClassicalOperator) -> Spec {

@@ -36,5 +36,5 @@ pub(crate) mod testing;
 pub use layer::{Layer, LearnableOperator, OperatorScalar, Propagation};
 pub use linear::{Input, Linear};
 pub use network::{Backbone, Network, NetworkConfig};
-pub use params::{Group, ParamId, Params, Pass, Weights};
+pub use params::{Group, Param, ParamId, Params, Pass, Weights};
 pub use readout::Readout;

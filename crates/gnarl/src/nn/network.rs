@@ -374,7 +374,7 @@ impl Network {
 }
 
 /// Dropout of features; of sparse ones the stored values are dropped, which is the same thing.
-fn drop_input(x: &Input, rate: f32, pass: &Pass<'_>) -> Result<Input> {
+pub(crate) fn drop_input(x: &Input, rate: f32, pass: &Pass<'_>) -> Result<Input> {
     let draw = pass.dropout(rate, INPUT_SITE);
     if draw.rate == 0.0 {
         return Ok(x.clone());

@@ -3,7 +3,7 @@
 //! A layer holds the ids of its parameters, never the tensors. A forward pass gets the tensors as [`Weights`], which are
 //! the parameters as they are, or a projection of them (the weights axis), computed once per step and not once per use.
 
-use std::ops::Index;
+use std::ops::{Index, Range};
 use std::sync::Mutex;
 
 use candle_core::{Device, Result, Tensor, Var, bail};
@@ -78,6 +78,15 @@ impl Params {
     /// The parameters as they are.
     pub fn weights(&self) -> Weights {
         Weights { tensors: self.list.iter().map(|p| p.var.as_tensor().clone()).collect() }
+    }
+
+    /// The parameters as they are, with gradients for those at these positions alone.
+    pub fn weights_training(&self, trained: &Range<usize>) -> Weights {
+        let tensor = |(i, p): (usize, &Param)| match trained.contains(&i) {
+            true => p.var.as_tensor().clone(),
+            false => p.var.as_detached_tensor(),
+        };
+        Weights { tensors: self.list.iter().enumerate().map(tensor).collect() }
     }
 
     /// A copy of every value, for [`restore`](Self::restore).

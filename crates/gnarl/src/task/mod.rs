@@ -1,4 +1,5 @@
 //! Tasks: data in, result out.
 
+pub mod depth;
 pub mod node;
 pub mod recipe;

@@ -12,7 +12,7 @@ use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, Labels, Split};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::depth::adagcn;
+use crate::depth::{Exits, adagcn};
 use crate::error::{Error, Result};
 use crate::nn::layer::{classical, symmetric_normalised, two_hop_operator};
 use crate::nn::network::UsualOperator;
@@ -188,9 +188,19 @@ impl Prepared {
 
     /// A network of the right size for this graph, with the scalars that a learnable operator asks for.
     pub fn network(&self, config: &NetworkConfig, seed: u64) -> Result<Network> {
-        let operator_scalars = self.hear.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
-        let config = NetworkConfig { operator_scalars, ..config.clone() };
+        let config = self.with_scalars(config);
         Network::new(&config, self.input.dim(), self.labels.num_classes(), self.mean_log_degree, seed)
+    }
+
+    /// The same with an exit at every layer from 0 to `config.layers`.
+    pub fn exits(&self, config: &NetworkConfig, seed: u64) -> Result<Exits> {
+        let config = self.with_scalars(config);
+        Exits::new(&config, self.input.dim(), self.labels.num_classes(), self.mean_log_degree, seed)
+    }
+
+    fn with_scalars(&self, config: &NetworkConfig) -> NetworkConfig {
+        let operator_scalars = self.hear.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
+        NetworkConfig { operator_scalars, ..config.clone() }
     }
 }
 
@@ -277,13 +287,13 @@ pub struct Tried {
 
 /// Runs, and what was settled on the way to them.
 #[derive(Debug)]
-pub struct Settled {
+pub struct Settled<R = Run> {
     /// The preparation with nothing left to choose.
     pub preparation: Preparation,
     /// The graph made ready by it.
     pub prepared: Prepared,
     /// The runs.
-    pub runs: Vec<Run>,
+    pub runs: Vec<R>,
     /// Every initialisation tried; none where the user named one.
     pub tried: Vec<Tried>,
 }
@@ -298,9 +308,7 @@ impl Settled {
     }
 }
 
-/// [`runs`], after settling the initialisation of a learnable operator where that is left open: all runs are done from
-/// each of the seven, and the one with the best mean validation accuracy is kept (the first of equals). Test nodes have
-/// no say in it. An initialisation from which training diverges counts as the worst.
+/// [`runs`], after settling the initialisation of a learnable operator where that is left open (see [`settle`]).
 #[allow(clippy::too_many_arguments)]
 pub fn settled_runs(
     graph: &Graph,
@@ -312,13 +320,28 @@ pub fn settled_runs(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Settled> {
+    let run_all = |prepared: &Prepared| runs(prepared, network, training, splits, count, seed, watch);
+    settle(graph, network.backbone, preparation, watch, run_all, |run| run.val_accuracy)
+}
+
+/// Does all runs, after settling the initialisation of a learnable operator where that is left open: all runs are done
+/// from each of the seven, and the one with the best mean validation accuracy is kept (the first of equals). Test nodes
+/// have no say in it. An initialisation from which training diverges counts as the worst.
+pub fn settle<R>(
+    graph: &Graph,
+    backbone: Backbone,
+    preparation: Preparation,
+    watch: &Watch<'_>,
+    run_all: impl Fn(&Prepared) -> Result<Vec<R>>,
+    val_accuracy: impl Fn(&R) -> f64,
+) -> Result<Settled<R>> {
     let OperatorChoice::Cgso(config @ CgsoConfig { init: Initialisation::Auto, .. }) = preparation.operator else {
-        let prepared = Prepared::new(graph, network.backbone, preparation)?;
-        let runs = runs(&prepared, network, training, splits, count, seed, watch)?;
+        let prepared = Prepared::new(graph, backbone, preparation)?;
+        let runs = run_all(&prepared)?;
         return Ok(Settled { preparation, prepared, runs, tried: Vec::new() });
     };
     let mut tried: Vec<Tried> = Vec::new();
-    let mut best: Option<(f64, Settled)> = None;
+    let mut best: Option<(f64, Settled<R>)> = None;
     let mut last_failure = None;
     for init in ClassicalOperator::ALL {
         if best.is_some() && watch.stop.load(Ordering::Relaxed) {
@@ -326,11 +349,11 @@ pub fn settled_runs(
         }
         let operator = OperatorChoice::Cgso(CgsoConfig { init: Initialisation::Of(init), ..config });
         let preparation = Preparation { operator, ..preparation };
-        let prepared = Prepared::new(graph, network.backbone, preparation)?;
+        let prepared = Prepared::new(graph, backbone, preparation)?;
         let init = init.to_string();
-        match runs(&prepared, network, training, splits, count, seed, watch) {
+        match run_all(&prepared) {
             Ok(runs) => {
-                let mean = runs.iter().map(|run| run.val_accuracy).sum::<f64>() / runs.len().max(1) as f64;
+                let mean = runs.iter().map(&val_accuracy).sum::<f64>() / runs.len().max(1) as f64;
                 tried.push(Tried { init, val_accuracy: Some(mean), failure: None });
                 if best.as_ref().is_none_or(|(best, _)| mean > *best) {
                     best = Some((mean, Settled { preparation, prepared, runs, tried: Vec::new() }));

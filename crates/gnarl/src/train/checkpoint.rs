@@ -1,13 +1,13 @@
 //! Checkpoints: a safetensors file with every parameter and, in its metadata, the configuration that built the network.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candle_core::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::nn::{Network, NetworkConfig};
+use crate::nn::{Network, NetworkConfig, Params};
 
 /// What a checkpoint says beside its tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,9 +27,12 @@ pub struct Checkpoint {
     pub mean_log_degree: f64,
     /// How the data was prepared: operator and feature scaling.
     pub preparation: serde_json::Value,
+    /// Of a network with an exit at every layer: the policy that says where a node leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_policy: Option<serde_json::Value>,
 }
 
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 const KEY: &str = "gnarl";
 
 impl Checkpoint {
@@ -43,15 +46,21 @@ impl Checkpoint {
             dataset: dataset.to_string(),
             mean_log_degree,
             preparation,
+            exit_policy: None,
         }
     }
 
     /// Writes the network to `file`, by way of a temporary name: an older checkpoint is replaced whole or not at all.
     pub fn save(&self, network: &Network, file: &Path) -> Result<()> {
+        self.save_params(network.params(), file)
+    }
+
+    /// The same with the parameters of a model that is more than a [`Network`].
+    pub fn save_params(&self, params: &Params, file: &Path) -> Result<()> {
         let wrong = |what: String| Error::Checkpoint { file: file.to_path_buf(), what };
         let description = serde_json::to_string(self).map_err(|e| wrong(e.to_string()))?;
         let tensors: Vec<(String, Tensor)> =
-            network.params().list().iter().map(|p| (p.name.clone(), p.var.as_tensor().clone())).collect();
+            params.list().iter().map(|p| (p.name.clone(), p.var.as_tensor().clone())).collect();
         let metadata = HashMap::from([(KEY.to_string(), description)]);
         let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(|e| wrong(e.to_string()))?;
         let temporary = file.with_extension("part");
@@ -60,8 +69,31 @@ impl Checkpoint {
             .map_err(|e| gnarl_graph::Error::io(file, e).into())
     }
 
-    /// Reads a checkpoint and rebuilds its network.
+    /// Reads a checkpoint and rebuilds its network; one with exits at every layer is refused.
     pub fn load(file: &Path) -> Result<(Self, Network)> {
+        let stored = Stored::read(file)?;
+        if stored.checkpoint.exit_policy.is_some() {
+            return Err(stored.wrong("a network with an exit at every layer, where one with a single exit is expected"));
+        }
+        let Self { network, in_dim, num_classes, mean_log_degree, .. } = &stored.checkpoint;
+        let network = Network::new(network, *in_dim, *num_classes, *mean_log_degree, 0)?;
+        stored.fill(network.params())?;
+        Ok((stored.checkpoint, network))
+    }
+}
+
+/// A checkpoint file as read: what it says, and its tensors.
+#[derive(Debug)]
+pub struct Stored {
+    /// What it says.
+    pub checkpoint: Checkpoint,
+    tensors: HashMap<String, Tensor>,
+    file: PathBuf,
+}
+
+impl Stored {
+    /// Reads a file that [`Checkpoint::save`] wrote.
+    pub fn read(file: &Path) -> Result<Self> {
         let wrong = |what: String| Error::Checkpoint { file: file.to_path_buf(), what };
         let bytes = std::fs::read(file).map_err(|e| gnarl_graph::Error::io(file, e))?;
         let (_, header) = safetensors::SafeTensors::read_metadata(&bytes)
@@ -69,28 +101,32 @@ impl Checkpoint {
         let description = header.metadata().as_ref().and_then(|m| m.get(KEY)).ok_or_else(|| {
             wrong("a safetensors file without gnarl's description; expected one written by gnarl train --save".into())
         })?;
-        let checkpoint: Self =
+        let checkpoint: Checkpoint =
             serde_json::from_str(description).map_err(|e| wrong(format!("its description is broken: {e}")))?;
         if checkpoint.version != VERSION {
             return Err(wrong(format!("version {} of the format, this build reads {VERSION}", checkpoint.version)));
         }
-        let network = Network::new(
-            &checkpoint.network,
-            checkpoint.in_dim,
-            checkpoint.num_classes,
-            checkpoint.mean_log_degree,
-            0,
-        )?;
-        let stored = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)?;
-        for p in network.params().list() {
-            let tensor = stored.get(&p.name).ok_or_else(|| wrong(format!("parameter {} is missing", p.name)))?;
+        let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)?;
+        Ok(Self { checkpoint, tensors, file: file.to_path_buf() })
+    }
+
+    /// Puts the stored values into the parameters of a model built by its description.
+    pub fn fill(&self, params: &Params) -> Result<()> {
+        for p in params.list() {
+            let Some(tensor) = self.tensors.get(&p.name) else {
+                return Err(self.wrong(&format!("parameter {} is missing", p.name)));
+            };
             if tensor.dims() != p.var.dims() {
-                let what =
-                    format!("parameter {} has shape {:?}, {:?} is expected", p.name, tensor.dims(), p.var.dims());
-                return Err(wrong(what));
+                let (found, expected) = (tensor.dims(), p.var.dims());
+                return Err(self.wrong(&format!("parameter {} has shape {found:?}, {expected:?} is expected", p.name)));
             }
             p.var.set(tensor)?;
         }
-        Ok((checkpoint, network))
+        Ok(())
+    }
+
+    /// An error about this file.
+    pub fn wrong(&self, what: &str) -> Error {
+        Error::Checkpoint { file: self.file.clone(), what: what.to_string() }
     }
 }

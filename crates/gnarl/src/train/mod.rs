@@ -3,6 +3,7 @@
 mod checkpoint;
 mod field;
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -12,11 +13,12 @@ use gnarl_graph::random::mix;
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
-pub use checkpoint::Checkpoint;
+pub(crate) use checkpoint::VERSION;
+pub use checkpoint::{Checkpoint, Stored};
 pub(crate) use field::Field;
 
 use crate::error::{Error, Result};
-use crate::nn::{Group, Input, Network, Pass, Propagation};
+use crate::nn::{Group, Input, Network, Param, Params, Pass, Propagation};
 use crate::tensor::{Adam, AdamSettings, masked_cross_entropy};
 
 /// How a network is trained.
@@ -183,9 +185,48 @@ pub struct Problem<'a> {
     pub split: &'a Split,
 }
 
-/// Trains `network` on the training items, choosing weights on the validation items. `seed` fixes every random draw.
+/// What the loop can train: a network, a stage of one whose earlier layers are frozen, a network with several exits.
+pub trait Model {
+    /// Its parameters.
+    fn params(&self) -> &Params;
+
+    /// Which of them are trained, by position; the others are never touched.
+    fn trained(&self) -> Range<usize> {
+        0..self.params().list().len()
+    }
+
+    /// How many rounds away a node can be and still matter to a node's scores; `None` where every node may.
+    fn reach(&self) -> Option<usize>;
+
+    /// Class scores before the softmax, one matrix for each place where it answers. Of a restricted problem
+    /// ([`Propagation::rounds`]) at least the rows of the targets, which come first.
+    fn scores(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> candle_core::Result<Vec<Tensor>>;
+
+    /// What training minimises: the cross-entropy, summed over the answers.
+    fn loss(&self, scores: &[Tensor], targets: &Targets) -> candle_core::Result<Tensor> {
+        let mut losses = scores.iter().map(|scores| masked_cross_entropy(scores, &targets.items, &targets.classes));
+        let Some(first) = losses.next() else { candle_core::bail!("a model that answers nowhere") };
+        losses.try_fold(first?, |sum, loss| sum + loss?)
+    }
+}
+
+impl Model for Network {
+    fn params(&self) -> &Params {
+        self.params()
+    }
+
+    fn reach(&self) -> Option<usize> {
+        self.reach()
+    }
+
+    fn scores(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> candle_core::Result<Vec<Tensor>> {
+        Ok(vec![self.forward(hear, x, pass)?])
+    }
+}
+
+/// Trains `model` on the training items, choosing weights on the validation items. `seed` fixes every random draw.
 pub fn train(
-    network: &Network,
+    model: &impl Model,
     problem: &Problem<'_>,
     config: &TrainConfig,
     seed: u64,
@@ -198,11 +239,12 @@ pub fn train(
         let what = format!("split {} has no labelled training items", split.name());
         return Err(gnarl_graph::Error::argument("training", what).into());
     }
-    let train_on = Field::new(hear, input, &train_on, network.reach())?;
-    let validate_on = Field::new(hear, input, &validate_on, network.reach())?;
-    let params = network.params();
+    let train_on = Field::new(hear, input, &train_on, model.reach())?;
+    let validate_on = Field::new(hear, input, &validate_on, model.reach())?;
+    let params = model.params();
+    let trained = &params.list()[model.trained()];
     let mut adam = Adam::new(AdamSettings::default());
-    for p in params.list() {
+    for p in trained {
         let rate = if p.group == Group::Exponent { config.exponent_learning_rate } else { config.learning_rate };
         if p.group != Group::Statistic {
             adam.add(&p.var, rate, config.weight_decay);
@@ -216,14 +258,14 @@ pub fn train(
     let mut interrupted = false;
     for epoch in 1..=config.epochs {
         let start = Instant::now();
-        let weights = params.weights();
+        let weights = params.weights_training(&model.trained());
         let pass = Pass::training(&weights, mix(seed ^ mix(epoch as u64)));
-        let logits = network.forward(&train_on.hear, &train_on.input, &pass)?;
-        let loss_tensor = masked_cross_entropy(&logits, &train_on.targets.items, &train_on.targets.classes)?;
+        let scores = model.scores(&train_on.hear, &train_on.input, &pass)?;
+        let loss_tensor = model.loss(&scores, &train_on.targets)?;
         let loss = loss_tensor.to_scalar::<f32>()?;
         if !loss.is_finite() {
             if let Some((_, _, snapshot)) = &best {
-                params.restore(snapshot)?;
+                restore(trained, snapshot)?;
             }
             let last_good = best.as_ref().map_or(0, |(epoch, ..)| *epoch);
             return Err(Error::Diverged { loss, epoch, last_good, learning_rate: config.learning_rate });
@@ -237,7 +279,7 @@ pub fn train(
             adam.scale_learning_rates(schedule.factor);
         }
 
-        let now = evaluate(network, &validate_on, loss)?;
+        let now = evaluate(model, &validate_on, loss)?;
         curve.push(now);
         let better = match (&best, config.keep) {
             (None, _) | (_, Keep::Last) => true,
@@ -246,7 +288,7 @@ pub fn train(
             }
         };
         if better && now.val_loss.is_finite() {
-            best = Some((epoch, now, params.snapshot()?));
+            best = Some((epoch, now, snapshot(trained)?));
         }
         if now.val_loss < lowest_loss.0 {
             lowest_loss = (now.val_loss, epoch);
@@ -260,7 +302,7 @@ pub fn train(
     }
     let kept_epoch = match &best {
         Some((epoch, _, snapshot)) => {
-            params.restore(snapshot)?;
+            restore(trained, snapshot)?;
             *epoch
         }
         None => curve.len(),
@@ -268,15 +310,27 @@ pub fn train(
     Ok(Trained { curve, kept_epoch, epoch_ms: median(step_ms), interrupted })
 }
 
-/// Validation loss and accuracy of the network as it is.
-fn evaluate(network: &Network, field: &Field, loss: f32) -> Result<Epoch> {
+/// A copy of every value.
+fn snapshot(trained: &[Param]) -> candle_core::Result<Vec<Tensor>> {
+    trained.iter().map(|p| p.var.as_tensor().copy()).collect()
+}
+
+/// Puts a snapshot back.
+fn restore(trained: &[Param], snapshot: &[Tensor]) -> candle_core::Result<()> {
+    trained.iter().zip(snapshot).try_for_each(|(p, value)| p.var.set(value))
+}
+
+/// Validation loss and accuracy of the model as it is; with several answers, the sum of the losses and the mean accuracy.
+fn evaluate(model: &impl Model, field: &Field, loss: f32) -> Result<Epoch> {
     let on = &field.targets;
     if on.items.is_empty() {
         return Ok(Epoch { loss, val_loss: 0.0, val_accuracy: 0.0 });
     }
-    let scores = predict(network, &field.hear, &field.input)?;
-    let val_loss = masked_cross_entropy(&scores, &on.items, &on.classes)?.to_scalar::<f32>()?;
-    Ok(Epoch { loss, val_loss, val_accuracy: on.accuracy(&scores)? })
+    let weights = model.params().weights().detached();
+    let scores = model.scores(&field.hear, &field.input, &Pass::evaluation(&weights))?;
+    let val_loss = model.loss(&scores, on)?.to_scalar::<f32>()?;
+    let accuracies = scores.iter().map(|scores| on.accuracy(scores)).collect::<Result<Vec<f64>>>()?;
+    Ok(Epoch { loss, val_loss, val_accuracy: accuracies.iter().sum::<f64>() / accuracies.len() as f64 })
 }
 
 /// Class scores without dropout, detached from any gradient.

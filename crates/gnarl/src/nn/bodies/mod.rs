@@ -19,7 +19,7 @@ pub(super) mod gpr;
 pub(super) mod h2gcn;
 pub(super) mod jumping;
 pub(super) mod sgc;
-pub(super) mod stack;
+pub(crate) mod stack;
 
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;

@@ -12,7 +12,7 @@ use crate::nn::gin::{Gin, GinSettings};
 use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
 use crate::nn::mlp::Deaf;
-use crate::nn::network::Backbone;
+use crate::nn::network::{Backbone, NetworkConfig};
 use crate::nn::params::{Params, Pass};
 use crate::nn::pna::Pna;
 use crate::nn::sage::Sage;
@@ -37,7 +37,10 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
     let layers = (0..count)
         .map(|i| {
             let last = i + 1 == count;
-            layer(plan, params, rng, i, (widths(i), if last { plan.num_classes } else { config.hidden }), last)
+            let to = if last { plan.num_classes } else { config.hidden };
+            let name = format!("layers.{i}");
+            let place = Place { name: &name, site: i as u64, from: widths(i), to, is_last: last };
+            layer(config, place, plan.mean_log_degree, params, rng)
         })
         .collect::<Result<_>>()?;
     let embed =
@@ -45,33 +48,46 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
     Ok(Box::new(Stack { embed, layers, dropout: config.dropout, hears }))
 }
 
-/// Layer `i` of the plan's backbone, called `layers.i`; the last one has a single head.
-fn layer(
-    plan: &Plan<'_>,
+/// Where a layer stands in a network.
+pub(crate) struct Place<'a> {
+    /// Of its parameters.
+    pub name: &'a str,
+    /// Tells its random draws from those of other layers.
+    pub site: u64,
+    /// Width of what it hears.
+    pub from: usize,
+    /// Width of what it says.
+    pub to: usize,
+    /// Whether it gives the class scores: attention then has one head.
+    pub is_last: bool,
+}
+
+/// One layer of the configuration's backbone.
+pub(crate) fn layer(
+    config: &NetworkConfig,
+    place: Place<'_>,
+    mean_log_degree: f64,
     params: &mut Params,
     rng: &mut Rng,
-    i: usize,
-    (from, to): (usize, usize),
-    last: bool,
 ) -> Result<Box<dyn Layer>> {
-    let (config, name) = (plan.config, format!("layers.{i}"));
+    let Place { name, site, from, to, is_last } = place;
     let attention = AttentionSettings {
-        heads: if last { 1 } else { config.heads },
-        concat: !last,
+        heads: if is_last { 1 } else { config.heads },
+        concat: !is_last,
         negative_slope: 0.2,
         dropout: config.attention_dropout,
-        site: ATTENTION_SITES + i as u64,
+        site: ATTENTION_SITES + site,
     };
     let dim = to / attention.heads;
     let gin = GinSettings { train_epsilon: false, batch_norm: config.batch_norm };
     Ok(match config.backbone {
-        Backbone::Gat => Box::new(Gat::new(params, &name, from, dim, attention, rng)?),
-        Backbone::GatV2 => Box::new(GatV2::new(params, &name, from, dim, attention, rng)?),
-        Backbone::Gin => Box::new(Gin::new(params, &name, from, config.hidden, to, gin, rng)?),
-        Backbone::Sage => Box::new(Sage::new(params, &name, from, to, rng)?),
-        Backbone::Pna => Box::new(Pna::new(params, &name, from, to, plan.mean_log_degree, rng)?),
-        Backbone::Mlp => Box::new(Deaf::new(params, &name, from, to, rng)?),
-        _ => Box::new(Gcn::new(params, &name, from, to, rng)?),
+        Backbone::Gat => Box::new(Gat::new(params, name, from, dim, attention, rng)?),
+        Backbone::GatV2 => Box::new(GatV2::new(params, name, from, dim, attention, rng)?),
+        Backbone::Gin => Box::new(Gin::new(params, name, from, config.hidden, to, gin, rng)?),
+        Backbone::Sage => Box::new(Sage::new(params, name, from, to, rng)?),
+        Backbone::Pna => Box::new(Pna::new(params, name, from, to, mean_log_degree, rng)?),
+        Backbone::Mlp => Box::new(Deaf::new(params, name, from, to, rng)?),
+        _ => Box::new(Gcn::new(params, name, from, to, rng)?),
     })
 }
 

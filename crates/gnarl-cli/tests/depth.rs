@@ -1,0 +1,92 @@
+//! Adaptive depth on the command line.
+
+mod common;
+use common::{json, refusal, text};
+use serde_json::Value;
+
+const TRAIN: [&str; 9] = ["train", "--data", "csbm", "--model", "gcn", "--epochs", "15", "--hidden", "8"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&TRAIN[..], more].concat()
+}
+
+fn mean(value: &Value) -> f64 {
+    value["mean"].as_f64().unwrap()
+}
+
+#[test]
+fn exits_policies_and_the_oracle_are_reported() {
+    for scheme in ["admp-st", "admp-alm"] {
+        let report = json(&with(&["--depth", scheme, "--max-depth", "3", "--runs", "2"]));
+        let exits = report["exit_accuracy"].as_array().unwrap();
+        assert_eq!(exits.len(), 4);
+        let oracle = mean(&report["oracle_accuracy"]);
+        assert!(exits.iter().all(|exit| mean(exit) <= oracle), "{scheme}");
+        let policies = report["policy_accuracy"].as_object().unwrap();
+        assert!(policies.len() >= 10 && policies.contains_key("pagerank") && policies.contains_key("degree+core"));
+        for (name, policy) in policies {
+            assert!(mean(policy) <= oracle, "{name}");
+            let difference = mean(policy) - mean(&report["single_layer_accuracy"]);
+            assert!((mean(&policy["minus_single"]) - difference).abs() < 1e-9, "{name}");
+            assert!(policy["minus_single"]["standard_error"].as_f64().unwrap() >= 0.0, "{name}");
+        }
+        assert_eq!(report["test_accuracy"]["mean"], policies["pool"]["mean"], "the model's own policy");
+        let leaving: f64 = report["leave_at"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).sum();
+        assert!((leaving - 1000.0).abs() < 1e-6, "every node leaves once: {leaving}");
+        let trainings = if scheme == "admp-st" { 4 } else { 1 };
+        assert_eq!(report["runs"][1]["trained"].as_array().unwrap().len(), trainings);
+        assert_eq!(report["config"]["depth"]["scheme"], scheme);
+    }
+    let shown = text(&with(&["--depth", "admp-st", "--max-depth", "1", "--policy", "core,confidence"]));
+    assert!(shown.contains("core (the model's own)") && shown.contains("oracle") && shown.contains("nodes leaving"));
+    assert!(json(&TRAIN).get("exit_accuracy").is_none(), "a fixed depth has none");
+}
+
+#[test]
+fn a_saved_model_leaves_as_it_was_trained() {
+    let dir = tempfile::tempdir().unwrap();
+    for (policy, more) in [
+        ("core", &[][..]),
+        ("echo", &["--operator", "cgso", "--centrality", "degree", "--init", "a-hat"][..]),
+        ("mixture", &["--max-depth", "0"][..]),
+    ] {
+        let file = dir.path().join(format!("{policy}.safetensors"));
+        let file = file.to_str().unwrap();
+        let args = ["--depth", "admp-st", "--policy", policy, "--save", file];
+        let trained = json(&[&TRAIN[..], &args, more].concat());
+        let predicted = json(&["predict", "--load", file, "--data", "csbm"]);
+        assert_eq!(predicted["test_accuracy"], trained["test_accuracy"]["runs"][0], "{policy}");
+        let counts = |report: &Value| -> Vec<f64> {
+            report["leave_at"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect()
+        };
+        assert_eq!(counts(&predicted), counts(&trained), "{policy}");
+        assert!(text(&["predict", "--load", file, "--data", "csbm"]).contains("nodes leaving"));
+    }
+}
+
+#[test]
+fn one_exit_is_a_linear_map() {
+    let report = json(&with(&["--depth", "admp-st", "--max-depth", "0"]));
+    assert_eq!(report["exit_accuracy"].as_array().unwrap().len(), 1);
+    for (name, policy) in report["policy_accuracy"].as_object().unwrap() {
+        assert_eq!(policy["mean"], report["oracle_accuracy"]["mean"], "{name}: there is nothing to choose");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let e = refusal(&with(&["--depth", "admp-sq"]));
+    assert!(e.contains("unknown depth 'admp-sq'; did you mean admp-st"), "{e}");
+    let e = refusal(&with(&["--depth", "admp-st", "--policy", "betweenness"]));
+    assert!(e.contains("unknown policy 'betweenness'; known: degree, core, walks, pagerank, confidence"), "{e}");
+    let e = refusal(&with(&["--depth", "admp-st", "--policy", "core+core"]));
+    assert!(e.contains("names core twice"), "{e}");
+    let e = refusal(&with(&["--depth", "admp-st", "--layers", "3"]));
+    assert!(e.contains("--layers: belongs to a fixed depth; the last exit is --max-depth"), "{e}");
+    let e = refusal(&with(&["--max-depth", "3"]));
+    assert!(e.contains("--max-depth: belongs to --depth admp-st or admp-alm"), "{e}");
+    let e = refusal(&with(&["--policy", "core"]));
+    assert!(e.contains("--policy: belongs to --depth admp-st or admp-alm"), "{e}");
+    let e = refusal(&["train", "--data", "csbm", "--model", "sgc", "--depth", "admp-st"]);
+    assert!(e.contains("sgc is not a stack of layers"), "{e}");
+}

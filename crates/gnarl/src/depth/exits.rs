@@ -1,0 +1,372 @@
+//! A network with an exit at every layer (thesis ch. 4, "Adaptive Message Passing Layer Integration").
+//!
+//! With `h^0 = X` and `h^l = dropout(relu(Layer_l(h^{l-1})))`, exit 0 is a linear map of X and exit `l >= 1` a layer of the
+//! same kind, as wide as there are classes, applied to `h^{l-1}`. For a GCN that is the thesis' `m^0 = x`, `m^1 = Φ x`,
+//! `m^{l+1} = Φ relu(W^l m^l + b^l)` with exits `W~^l m^l + b~^l`. So exit `l` is a plain network of `l` layers.
+//!
+//! A learnable operator has scalars of its own for every round: round `t` is trained with stage `t` and frozen with it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use candle_core::{Result, Tensor};
+use gnarl_graph::random::stream;
+
+use super::policy::Policy;
+use crate::error::Error;
+use crate::nn::bodies::stack::{Place, layer};
+use crate::nn::init::Init;
+use crate::nn::network::drop_input;
+use crate::nn::{Backbone, Group, Input, Layer, Linear, NetworkConfig, ParamId, Params, Pass, Propagation};
+use crate::tensor::Operator;
+use crate::train::{Checkpoint, Model, Stored, VERSION};
+
+/// A network that answers after each of 0, 1, …, L rounds of message passing.
+#[derive(Debug)]
+pub struct Exits {
+    config: NetworkConfig,
+    in_dim: usize,
+    num_classes: usize,
+    params: Params,
+    stages: Vec<Parts>,
+}
+
+/// What stage `t` adds: `Layer_{t-1}` (from stage 2 on), exit `t`, and the operator's scalars of round `t`.
+#[derive(Debug)]
+struct Parts {
+    hidden: Option<Box<dyn Layer>>,
+    exit: Exit,
+    scalars: Vec<ParamId>,
+    /// Where its parameters stand.
+    params: Range<usize>,
+}
+
+#[derive(Debug)]
+enum Exit {
+    Linear(Linear),
+    Layer(Box<dyn Layer>),
+}
+
+impl Exits {
+    /// Backbones that are made of layers, of which any number can be stacked.
+    pub const BACKBONES: [Backbone; 6] =
+        [Backbone::Gcn, Backbone::Gat, Backbone::GatV2, Backbone::Gin, Backbone::Sage, Backbone::Mlp];
+
+    /// Builds exits 0 to `config.layers`. A stage's weights are drawn from a stream of its own: exits `0..=l` start the same
+    /// whatever the number of layers.
+    pub fn new(
+        config: &NetworkConfig,
+        in_dim: usize,
+        num_classes: usize,
+        mean_log_degree: f64,
+        seed: u64,
+    ) -> crate::Result<Self> {
+        NetworkConfig { layers: config.layers.max(1), ..config.clone() }.check()?;
+        if !Self::BACKBONES.contains(&config.backbone) {
+            let known = Self::BACKBONES.map(|b| b.to_string()).join(", ");
+            let what = format!("{} is not a stack of layers with room for exits; take one of {known}", config.backbone);
+            return Err(Error::Graph(gnarl_graph::Error::argument("depth", what)));
+        }
+        let mut params = Params::default();
+        let mut stages = Vec::with_capacity(config.layers + 1);
+        for t in 0..=config.layers {
+            let rng = &mut stream(seed, "exits", t as u64);
+            let from = params.list().len();
+            // h^l is as wide as Layer_l says it: heads side by side.
+            let width = |l: usize| if l == 0 { in_dim } else { config.hidden };
+            let mut add = |params: &mut Params, name: String, site: usize, from: usize, to: usize, is_last: bool| {
+                let place = Place { name: &name, site: site as u64, from, to, is_last };
+                layer(config, place, mean_log_degree, params, rng)
+            };
+            let hidden = (t >= 2)
+                .then(|| add(&mut params, format!("layers.{}", t - 2), t - 2, width(t - 2), config.hidden, false))
+                .transpose()?;
+            let exit = match t {
+                0 => Exit::Linear(Linear::glorot(&mut params, "exits.0", in_dim, num_classes, true, rng)?),
+                _ => Exit::Layer(add(
+                    &mut params,
+                    format!("exits.{t}"),
+                    EXIT_SITES + t,
+                    width(t - 1),
+                    num_classes,
+                    true,
+                )?),
+            };
+            let mut scalars = Vec::new();
+            for s in config.operator_scalars.iter().filter(|_| t > 0) {
+                let group = if s.exponent { Group::Exponent } else { Group::Scalar };
+                let name = format!("operator.{t}.{}", s.name);
+                scalars.push(params.add(name, &[1], Init::Constant(s.start), group, rng)?);
+            }
+            stages.push(Parts { hidden, exit, scalars, params: from..params.list().len() });
+        }
+        Ok(Self { config: config.clone(), in_dim, num_classes, params, stages })
+    }
+
+    /// Its settings; `layers` is the number of the last exit.
+    pub fn config(&self) -> &NetworkConfig {
+        &self.config
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Number of input features.
+    pub fn in_dim(&self) -> usize {
+        self.in_dim
+    }
+
+    /// Number of classes.
+    pub fn num_classes(&self) -> usize {
+        self.num_classes
+    }
+
+    /// The number of the last exit.
+    pub fn max_depth(&self) -> usize {
+        self.stages.len() - 1
+    }
+
+    /// Scores of every exit without dropout, each `[nodes, num_classes]`; every layer is computed once.
+    pub fn predict(&self, hear: &Propagation, x: &Input) -> Result<Vec<Tensor>> {
+        let weights = self.params.weights().detached();
+        self.scores(hear, x, &Pass::evaluation(&weights))
+    }
+
+    /// The description of it for [`Checkpoint::save_params`], with the policy that says where nodes leave.
+    pub fn checkpoint(
+        &self,
+        policy: &Policy,
+        dataset: &str,
+        mean_log_degree: f64,
+        preparation: serde_json::Value,
+    ) -> crate::Result<Checkpoint> {
+        let policy = serde_json::to_value(policy)
+            .map_err(|e| Error::Graph(gnarl_graph::Error::argument("policy", e.to_string())))?;
+        Ok(Checkpoint {
+            version: VERSION,
+            network: self.config.clone(),
+            in_dim: self.in_dim,
+            num_classes: self.num_classes,
+            dataset: dataset.to_string(),
+            mean_log_degree,
+            preparation,
+            exit_policy: Some(policy),
+        })
+    }
+
+    /// Rebuilds exits and policy from a checkpoint; `None` where it is a network with a single exit.
+    pub fn load(stored: &Stored) -> crate::Result<Option<(Self, Policy)>> {
+        let Checkpoint { network, in_dim, num_classes, mean_log_degree, exit_policy, .. } = &stored.checkpoint;
+        let Some(policy) = exit_policy else { return Ok(None) };
+        let policy: Policy = serde_json::from_value(policy.clone())
+            .map_err(|e| stored.wrong(&format!("its exit policy is broken: {e}")))?;
+        let exits = Self::new(network, *in_dim, *num_classes, *mean_log_degree, 0)?;
+        stored.fill(&exits.params)?;
+        Ok(Some((exits, policy)))
+    }
+
+    /// The scalars of a learnable operator with their values, `NAME@ROUND`; none for a fixed one.
+    pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
+        let mut found = Vec::new();
+        for (round, stage) in self.stages.iter().enumerate() {
+            for (id, scalar) in stage.scalars.iter().zip(&self.config.operator_scalars) {
+                let value = f64::from(self.params.get(*id).var.to_vec1::<f32>()?[0]);
+                found.push((format!("{}@{round}", scalar.name), value));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Stage `t` of sequential training on `input`, which is X for stages up to 2 and `h^{t-2}` after.
+    pub(super) fn stage(&self, t: usize) -> Stage<'_> {
+        Stage { exits: self, t }
+    }
+
+    /// `h^{t-1}` from `h^{t-2}`, as stage `t` was trained to make it; without dropout and outside any gradient.
+    pub(super) fn advance(&self, t: usize, hear: &Propagation, x: &Input) -> Result<Input> {
+        let weights = self.params.weights().detached();
+        self.go_on(t, hear, t.saturating_sub(2), x, &Pass::evaluation(&weights))
+    }
+
+    /// The operator of round `t` (from 1), which is round `at` (from 0) of the problem.
+    fn operator<'a>(&self, t: usize, hear: &'a Propagation, at: usize, pass: &Pass<'_>) -> Result<Cow<'a, Operator>> {
+        let Some(learnable) = &hear.learnable else { return Ok(Cow::Borrowed(hear.round(at))) };
+        let scalars: Vec<&Tensor> = self.stages[t].scalars.iter().map(|id| pass.weight(*id)).collect();
+        let mut rounds = learnable.operators(&scalars)?;
+        let at = at.min(rounds.len().saturating_sub(1));
+        if rounds.is_empty() {
+            candle_core::bail!("a learned operator of no round");
+        }
+        Ok(Cow::Owned(rounds.swap_remove(at)))
+    }
+
+    /// The scores of exit `t` from `h^{t-1}`, through round `at` of the problem.
+    fn leave(&self, t: usize, hear: &Propagation, at: usize, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        match &self.stages[t].exit {
+            Exit::Linear(linear) => linear.forward(x, pass),
+            Exit::Layer(layer) => layer.forward(&*self.operator(t, hear, at, pass)?, x, pass),
+        }
+    }
+
+    /// `h^{t-1}` from `h^{t-2}` through round `at` of the problem, with dropout where the pass trains.
+    fn go_on(&self, t: usize, hear: &Propagation, at: usize, x: &Input, pass: &Pass<'_>) -> Result<Input> {
+        let Some(hidden) = &self.stages[t].hidden else { return Ok(x.clone()) };
+        let dropout = pass.dropout(self.config.dropout, t as u64);
+        let operator = self.operator(t - 1, hear, at, pass)?;
+        Ok(Input::Dense(hidden.forward_activated(&operator, x, pass, dropout)?))
+    }
+
+    /// A reach of `rounds`, or what stands against one.
+    fn reach_of(&self, rounds: usize) -> Option<usize> {
+        match self.config.backbone {
+            _ if self.config.batch_norm => None,
+            Backbone::Mlp => Some(0),
+            _ => Some(rounds),
+        }
+    }
+}
+
+/// Attention draws of exits, apart from those of layers.
+const EXIT_SITES: usize = 1 << 16;
+
+/// All exits at once: what aggregate loss minimisation trains.
+impl Model for Exits {
+    fn params(&self) -> &Params {
+        &self.params
+    }
+
+    fn reach(&self) -> Option<usize> {
+        self.reach_of(self.max_depth())
+    }
+
+    fn scores(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+        let mut h = drop_input(x, self.config.input_dropout, pass)?;
+        let mut scores = Vec::with_capacity(self.stages.len());
+        for t in 0..self.stages.len() {
+            h = self.go_on(t, hear, t.saturating_sub(2), &h, pass)?;
+            scores.push(self.leave(t, hear, t.saturating_sub(1), &h, pass)?);
+        }
+        Ok(scores)
+    }
+}
+
+/// One stage of sequential training: at most one layer and an exit, on an input that is frozen.
+#[derive(Debug)]
+pub(super) struct Stage<'a> {
+    exits: &'a Exits,
+    t: usize,
+}
+
+impl Model for Stage<'_> {
+    fn params(&self) -> &Params {
+        &self.exits.params
+    }
+
+    fn trained(&self) -> Range<usize> {
+        self.exits.stages[self.t].params.clone()
+    }
+
+    fn reach(&self) -> Option<usize> {
+        self.exits.reach_of(self.t.min(2))
+    }
+
+    fn scores(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+        // Dropout of the features belongs to the stages that see them.
+        let rate = if self.t <= 2 { self.exits.config.input_dropout } else { 0.0 };
+        let x = drop_input(x, rate, pass)?;
+        let h = self.exits.go_on(self.t, hear, 0, &x, pass)?;
+        Ok(vec![self.exits.leave(self.t, hear, self.t.saturating_sub(1).min(1), &h, pass)?])
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::nn::Network;
+    use crate::nn::testing::assert_close;
+    use crate::operator::{CgsoConfig, Initialisation};
+    use crate::task::node::{FeatureScaling, OperatorChoice, Preparation, Prepared};
+    use crate::train::predict;
+    use gnarl_graph::generate::{CsbmConfig, csbm};
+    use gnarl_graph::operator::ClassicalOperator;
+
+    /// A small graph of noisy classes, ready for a backbone.
+    pub(in crate::depth) fn prepared(backbone: Backbone, operator: OperatorChoice) -> (gnarl_graph::Graph, Prepared) {
+        let graph = csbm(&CsbmConfig::default(), 0).unwrap();
+        let preparation = Preparation { operator, features: FeatureScaling::AsLoaded };
+        let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
+        (graph, prepared)
+    }
+
+    /// Puts the weights behind exit `l` into a plain network of `l` layers (for `l = 0`, a linear map).
+    fn plant(exits: &Exits, l: usize, plain: &Network) {
+        let last = l.saturating_sub(1);
+        for p in plain.params().list() {
+            let name = match p.name.strip_prefix("operator.") {
+                Some(scalar) => format!("operator.{}.{scalar}", l.max(1)),
+                None => p.name.replace(&format!("layers.{last}."), &format!("exits.{l}.")),
+            };
+            let from = exits.params().list().iter().find(|q| q.name == name);
+            p.var.set(from.unwrap_or_else(|| panic!("{name} is not among the exits'")).var.as_tensor()).unwrap();
+        }
+    }
+
+    #[test]
+    fn exit_l_is_a_plain_network_of_l_layers() {
+        let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+        let learned = OperatorChoice::Cgso(CgsoConfig { centrality: "degree+core".parse().unwrap(), init });
+        for backbone in Exits::BACKBONES {
+            for operator in [OperatorChoice::Usual, learned] {
+                if backbone == Backbone::Mlp && operator == learned {
+                    continue;
+                }
+                let (_, prepared) = prepared(backbone, operator);
+                let config = NetworkConfig { layers: 4, hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
+                let exits = prepared.exits(&config, 7).unwrap();
+                let scores = exits.predict(&prepared.hear, &prepared.input).unwrap();
+                assert_eq!(scores.len(), 5);
+                for (l, scores) in scores.iter().enumerate() {
+                    // A GCN of no layer is a linear map, which is a perceptron of one.
+                    let plain = if l == 0 { Backbone::Mlp } else { backbone };
+                    let config = NetworkConfig { backbone: plain, layers: l.max(1), ..config.clone() };
+                    let (hear, network) = if l == 0 {
+                        let hear = Propagation::from(prepared.hear.operator.clone());
+                        let (from, to) = (prepared.input.dim(), prepared.labels.num_classes());
+                        (hear, Network::new(&config, from, to, 1.0, 1).unwrap())
+                    } else {
+                        (prepared.hear.clone(), prepared.network(&config, 1).unwrap())
+                    };
+                    plant(&exits, l, &network);
+                    let expected = predict(&network, &hear, &prepared.input).unwrap();
+                    let values = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                    assert_close(&values(scores), &values(&expected), 1e-6, &format!("{backbone}, exit {l}"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_stack_of_layers_is_refused() {
+        let (_, prepared) = prepared(Backbone::Sgc, OperatorChoice::Usual);
+        let e = prepared.exits(&NetworkConfig::new(Backbone::Sgc), 0).unwrap_err().to_string();
+        assert!(e.contains("sgc is not a stack of layers") && e.contains("gcn, gat, gatv2, gin, sage, mlp"), "{e}");
+        let wrong = NetworkConfig { hidden: 0, ..NetworkConfig::new(Backbone::Gcn) };
+        assert!(prepared.exits(&wrong, 0).unwrap_err().to_string().contains("hidden must be at least 1"));
+    }
+
+    #[test]
+    fn exits_start_the_same_whatever_comes_after() {
+        let (_, prepared) = prepared(Backbone::Gcn, OperatorChoice::Usual);
+        let config = |layers| NetworkConfig { layers, hidden: 8, ..NetworkConfig::new(Backbone::Gcn) };
+        let (few, many) = (prepared.exits(&config(2), 3).unwrap(), prepared.exits(&config(5), 3).unwrap());
+        for (a, b) in few.params().list().iter().zip(many.params().list()) {
+            assert_eq!(a.name, b.name);
+            let values = |p: &crate::nn::Param| p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            assert_eq!(values(a), values(b), "{}", a.name);
+        }
+        let none = prepared.exits(&config(0), 3).unwrap();
+        assert_eq!((none.max_depth(), none.predict(&prepared.hear, &prepared.input).unwrap().len()), (0, 1));
+    }
+}

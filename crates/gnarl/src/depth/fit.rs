@@ -1,0 +1,242 @@
+//! The small convex fits that policies are learned by. All are deterministic and run on one thread.
+
+/// Folds of a cross-fit: what is chosen on the rest is judged on the fold.
+pub const FOLDS: usize = 5;
+
+/// The largest change of a coordinate at which Newton's method is done.
+const TOLERANCE: f64 = 1e-6;
+
+/// A choice among alternatives for each of several items, as evidence: item `i` has a row of `width` numbers for each of
+/// `alternatives`, and `right[i]` is the alternative that is true.
+#[derive(Debug, Clone)]
+pub struct Choices {
+    /// `[items, alternatives, width]`.
+    pub evidence: Vec<f64>,
+    /// Alternatives per item.
+    pub alternatives: usize,
+    /// Numbers per alternative.
+    pub width: usize,
+    /// The true alternative of each item.
+    pub right: Vec<usize>,
+}
+
+impl Choices {
+    fn item(&self, i: usize) -> &[f64] {
+        let size = self.alternatives * self.width;
+        &self.evidence[i * size..(i + 1) * size]
+    }
+
+    /// Sum of log-likelihoods of the true alternatives of some items under coefficients `theta`.
+    pub fn log_likelihood(&self, theta: &[f64], items: impl Iterator<Item = usize>) -> f64 {
+        items.map(|i| log_softmax_at(&scores(self.item(i), theta), self.right[i])).sum()
+    }
+
+    /// The coefficients of the conditional logit `P(a) ∝ exp(θ · x_a)` that maximise the log-likelihood of some items less
+    /// `penalty / 2 · |θ - start|²`: Newton's method with halved steps.
+    pub fn fit(&self, items: &[usize], start: &[f64], penalty: f64) -> Vec<f64> {
+        let width = self.width;
+        let distance = |theta: &[f64]| theta.iter().zip(start).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+        let objective =
+            |theta: &[f64]| self.log_likelihood(theta, items.iter().copied()) - 0.5 * penalty * distance(theta);
+        let mut theta = start.to_vec();
+        let mut value = objective(&theta);
+        for _ in 0..50 {
+            let mut gradient: Vec<f64> = theta.iter().zip(start).map(|(t, s)| -penalty * (t - s)).collect();
+            let mut curvature = vec![0.0; width * width];
+            (0..width).for_each(|k| curvature[k * width + k] = penalty);
+            for &i in items {
+                self.add_derivatives(i, &theta, &mut gradient, &mut curvature);
+            }
+            let Some(step) = solve_positive(curvature, gradient) else { break };
+            let mut size = 1.0;
+            let moved = loop {
+                let next: Vec<f64> = theta.iter().zip(&step).map(|(t, s)| t + size * s).collect();
+                let next_value = objective(&next);
+                if next_value >= value {
+                    (theta, value) = (next, next_value);
+                    break true;
+                }
+                size *= 0.5;
+                if size < 1e-6 {
+                    break false;
+                }
+            };
+            if !moved || step.iter().all(|s| (size * s).abs() < TOLERANCE) {
+                break;
+            }
+        }
+        theta
+    }
+
+    /// Adds an item's gradient and negative second derivative.
+    fn add_derivatives(&self, i: usize, theta: &[f64], gradient: &mut [f64], curvature: &mut [f64]) {
+        let (x, width) = (self.item(i), self.width);
+        let p = softmax(&scores(x, theta));
+        let mut mean = vec![0.0; width];
+        for (row, p) in x.chunks_exact(width).zip(&p) {
+            mean.iter_mut().zip(row).for_each(|(m, x)| *m += p * x);
+        }
+        let right = &x[self.right[i] * width..(self.right[i] + 1) * width];
+        gradient.iter_mut().zip(right.iter().zip(&mean)).for_each(|(g, (x, m))| *g += x - m);
+        for (row, p) in x.chunks_exact(width).zip(&p).filter(|(_, p)| **p > 1e-9) {
+            let centred: Vec<f64> = row.iter().zip(&mean).map(|(x, m)| x - m).collect();
+            for (a, line) in curvature.chunks_exact_mut(width).enumerate() {
+                let scale = p * centred[a];
+                if scale != 0.0 {
+                    line.iter_mut().zip(&centred).for_each(|(h, c)| *h += scale * c);
+                }
+            }
+        }
+    }
+}
+
+/// The penalty and start whose fits predict held-back folds best, refitted on everything. Of equals the first.
+pub fn fit_cross(choices: &Choices, starts: &[Vec<f64>], penalties: &[f64]) -> Vec<f64> {
+    let all: Vec<usize> = (0..choices.right.len()).collect();
+    let mut best: Option<(f64, &Vec<f64>, f64)> = None;
+    for start in starts {
+        for &penalty in penalties {
+            let mut total = 0.0;
+            for fold in 0..FOLDS {
+                let (held, rest): (Vec<usize>, Vec<usize>) = all.iter().partition(|i| **i % FOLDS == fold);
+                total += choices.log_likelihood(&choices.fit(&rest, start, penalty), held.into_iter());
+            }
+            if best.is_none_or(|(t, ..)| total > t) {
+                best = Some((total, start, penalty));
+            }
+        }
+    }
+    best.map_or_else(Vec::new, |(_, start, penalty)| choices.fit(&all, start, penalty))
+}
+
+/// The inverse temperature that gives scores the best likelihood: rows of `alternatives` log-probabilities and the true
+/// one of each. At least 0.05, at most 20; one for no items.
+pub fn inverse_temperature(rows: &[(&[f32], usize)]) -> f64 {
+    if rows.is_empty() {
+        return 1.0;
+    }
+    let likelihood = |log_beta: f64| {
+        let beta = log_beta.exp();
+        let scaled = |row: &[f32]| row.iter().map(|s| beta * f64::from(*s)).collect::<Vec<_>>();
+        rows.iter().map(|(row, right)| log_softmax_at(&scaled(row), *right)).sum::<f64>()
+    };
+    // Golden section: the likelihood has one peak.
+    let ratio = (5f64.sqrt() - 1.0) / 2.0;
+    let (mut low, mut high) = (0.05f64.ln(), 20f64.ln());
+    for _ in 0..40 {
+        let (a, b) = (high - ratio * (high - low), low + ratio * (high - low));
+        if likelihood(a) >= likelihood(b) { high = b } else { low = a }
+    }
+    ((low + high) / 2.0).exp()
+}
+
+/// Weights of a mixture with the best likelihood, by expectation maximisation from equal weights: `probability[i][k]` is
+/// what component `k` gives to the truth of item `i`. One pseudo-item per component keeps every weight above zero.
+pub fn mixture_weights(probability: &[Vec<f64>], components: usize) -> Vec<f64> {
+    let mut weights = vec![1.0 / components as f64; components];
+    for _ in 0..200 {
+        let mut shares = vec![1.0; components];
+        for p in probability {
+            let total: f64 = p.iter().zip(&weights).map(|(p, w)| p * w).sum();
+            if total > 0.0 {
+                shares.iter_mut().zip(p.iter().zip(&weights)).for_each(|(s, (p, w))| *s += p * w / total);
+            }
+        }
+        let total: f64 = shares.iter().sum();
+        weights = shares.iter().map(|s| s / total).collect();
+    }
+    weights
+}
+
+fn scores(x: &[f64], theta: &[f64]) -> Vec<f64> {
+    x.chunks_exact(theta.len()).map(|row| row.iter().zip(theta).map(|(x, t)| x * t).sum()).collect()
+}
+
+fn softmax(scores: &[f64]) -> Vec<f64> {
+    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let exp: Vec<f64> = scores.iter().map(|s| (s - top).exp()).collect();
+    let total: f64 = exp.iter().sum();
+    exp.into_iter().map(|e| e / total).collect()
+}
+
+fn log_softmax_at(scores: &[f64], at: usize) -> f64 {
+    let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    scores[at] - top - scores.iter().map(|s| (s - top).exp()).sum::<f64>().ln()
+}
+
+/// Solves `matrix · x = rhs` for a symmetric positive definite matrix (row-major); `None` where it is not.
+fn solve_positive(mut matrix: Vec<f64>, mut rhs: Vec<f64>) -> Option<Vec<f64>> {
+    let n = rhs.len();
+    for j in 0..n {
+        for k in 0..j {
+            let l = matrix[j * n + k];
+            for i in j..n {
+                matrix[i * n + j] -= matrix[i * n + k] * l;
+            }
+        }
+        let diagonal = matrix[j * n + j];
+        if !(diagonal > 0.0 && diagonal.is_finite()) {
+            return None;
+        }
+        let root = diagonal.sqrt();
+        (j..n).for_each(|i| matrix[i * n + j] /= root);
+    }
+    for i in 0..n {
+        let sum: f64 = (0..i).map(|k| matrix[i * n + k] * rhs[k]).sum();
+        rhs[i] = (rhs[i] - sum) / matrix[i * n + i];
+    }
+    for i in (0..n).rev() {
+        let sum: f64 = (i + 1..n).map(|k| matrix[k * n + i] * rhs[k]).sum();
+        rhs[i] = (rhs[i] - sum) / matrix[i * n + i];
+    }
+    Some(rhs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_logit_by_hand() {
+        // Alternative 1 is right three times in four and its evidence is 1 against 0: θ = ln 3.
+        let choices = Choices { evidence: [0.0, 1.0].repeat(4), alternatives: 2, width: 1, right: vec![1, 1, 1, 0] };
+        let all = [0, 1, 2, 3];
+        let theta = choices.fit(&all, &[0.0], 1e-12)[0];
+        assert!((theta - 3f64.ln()).abs() < 1e-6, "{theta}");
+        // A heavy penalty stays at the start; a middling one satisfies its own first-order condition.
+        assert!((choices.fit(&all, &[2.0], 1e9)[0] - 2.0).abs() < 1e-6);
+        let theta = choices.fit(&all, &[0.0], 1.0)[0];
+        let p = theta.exp() / (1.0 + theta.exp());
+        assert!((3.0 - 4.0 * p - theta).abs() < 1e-6, "{theta}");
+    }
+
+    #[test]
+    fn systems_are_solved() {
+        let x = solve_positive(vec![4.0, 2.0, 0.5, 2.0, 5.0, 1.0, 0.5, 1.0, 3.0], vec![9.5, 15.0, 11.5]).unwrap();
+        // 4 + 4 + 1.5, 2 + 10 + 3, 0.5 + 2 + 9.
+        assert!(x.iter().zip([1.0, 2.0, 3.0]).all(|(x, e)| (x - e).abs() < 1e-12), "{x:?}");
+        assert_eq!(solve_positive(vec![1.0, 2.0, 2.0, 1.0], vec![0.0, 0.0]), None);
+    }
+
+    #[test]
+    fn a_temperature_by_hand() {
+        // Scores 0 and 1, right three times in four: β = ln 3 again.
+        let row = [0.0f32, 1.0];
+        let rows: Vec<(&[f32], usize)> = [1, 1, 1, 0].map(|right| (&row[..], right)).to_vec();
+        let beta = inverse_temperature(&rows);
+        assert!((beta - 3f64.ln()).abs() < 1e-4, "{beta}");
+        assert_eq!(inverse_temperature(&[]), 1.0);
+        let always = [(&row[..], 1)];
+        assert!((inverse_temperature(&always) - 20.0).abs() < 0.01, "held within range");
+    }
+
+    #[test]
+    fn a_mixture_by_hand() {
+        // Three items that only component 0 explains and one that only component 1 does; with one pseudo-item each the
+        // shares are 4 and 2.
+        let probability = [vec![0.9, 0.0], vec![0.5, 0.0], vec![0.1, 0.0], vec![0.0, 0.3]];
+        let weights = mixture_weights(&probability, 2);
+        assert!((weights[0] - 4.0 / 6.0).abs() < 1e-9 && (weights[1] - 2.0 / 6.0).abs() < 1e-9, "{weights:?}");
+        assert_eq!(mixture_weights(&[], 2), [0.5, 0.5]);
+    }
+}

@@ -1,0 +1,188 @@
+//! The two ways of training a network with exits (thesis ch. 4, "Training Scheme of ADMP-GNN").
+//!
+//! Sequential training (ST) goes through stages: stage `t` trains one layer and exit `t` on that exit's loss alone, with an
+//! optimiser of its own, then both stay as they are. What the frozen layers make of the graph is computed once, without
+//! dropout, so a stage costs two layers whatever its depth. Aggregate loss minimisation (ALM) trains everything at once on
+//! the sum of all exits' losses.
+
+use std::fmt;
+use std::str::FromStr;
+
+use gnarl_graph::random::mix;
+use serde::{Deserialize, Serialize};
+
+use super::exits::Exits;
+use crate::error::Result;
+use crate::nn::Input;
+use crate::train::{Problem, TrainConfig, Trained, Watch, train};
+
+/// How exits are trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// Sequential training, stage by stage.
+    AdmpSt,
+    /// Aggregate loss minimisation, all at once.
+    AdmpAlm,
+}
+
+impl Scheme {
+    /// Every scheme with its name.
+    pub const ALL: [(&'static str, Scheme); 2] = [("admp-st", Scheme::AdmpSt), ("admp-alm", Scheme::AdmpAlm)];
+
+    /// How many trainings of `epochs` epochs there are with exits 0 to `max_depth`.
+    pub fn num_trainings(self, max_depth: usize) -> usize {
+        match self {
+            Scheme::AdmpSt => max_depth + 1,
+            Scheme::AdmpAlm => 1,
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Self::ALL.iter().find(|(_, s)| s == self).map_or("?", |(name, _)| name))
+    }
+}
+
+impl FromStr for Scheme {
+    type Err = gnarl_graph::Error;
+
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, scheme)| *scheme);
+        found.ok_or_else(|| gnarl_graph::Error::unknown("depth", name, Self::ALL.iter().map(|(n, _)| *n)))
+    }
+}
+
+/// Trains every exit; what each training came to, in order: one per exit for ST, one in all for ALM.
+pub fn train_exits(
+    exits: &Exits,
+    problem: &Problem<'_>,
+    scheme: Scheme,
+    config: &TrainConfig,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Vec<Trained>> {
+    if scheme == Scheme::AdmpAlm {
+        return Ok(vec![train(exits, problem, config, seed, watch)?]);
+    }
+    // What the layers frozen so far make of the graph: h^{t-2} when stage t begins.
+    let mut frozen: Input = problem.input.clone();
+    let mut trained = Vec::with_capacity(exits.max_depth() + 1);
+    for t in 0..=exits.max_depth() {
+        let problem = Problem { input: &frozen, ..*problem };
+        trained.push(train(&exits.stage(t), &problem, config, mix(seed ^ mix(t as u64)), watch)?);
+        frozen = exits.advance(t, problem.hear, &frozen)?;
+    }
+    Ok(trained)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::depth::exits::tests::prepared;
+    use crate::nn::{Backbone, NetworkConfig, Params, Pass};
+    use crate::operator::{CgsoConfig, Initialisation};
+    use crate::task::node::{OperatorChoice, Prepared};
+    use crate::train::{Epoch, Model};
+    use gnarl_graph::Graph;
+    use gnarl_graph::operator::ClassicalOperator;
+    use std::sync::atomic::AtomicBool;
+
+    fn values(params: &Params) -> Vec<Vec<f32>> {
+        params.list().iter().map(|p| p.var.flatten_all().unwrap().to_vec1().unwrap()).collect()
+    }
+
+    fn learned() -> OperatorChoice {
+        let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+        OperatorChoice::Cgso(CgsoConfig { centrality: "degree".parse().unwrap(), init })
+    }
+
+    fn train_all(graph: &Graph, prepared: &Prepared, layers: usize, scheme: Scheme, batch_norm: bool) -> Exits {
+        let backbone = if batch_norm { Backbone::Gin } else { Backbone::Gcn };
+        let config = NetworkConfig { layers, hidden: 8, batch_norm, ..NetworkConfig::new(backbone) };
+        let exits = prepared.exits(&config, 3).unwrap();
+        let Prepared { hear, input, labels, .. } = prepared;
+        let problem = Problem { hear, input, labels, split: &graph.splits()[0] };
+        let training = TrainConfig { epochs: 8, ..TrainConfig::default() };
+        fn nothing(_: usize, _: &Epoch) {}
+        let stop = AtomicBool::new(false);
+        let watch = Watch { on_epoch: &nothing, stop: &stop };
+        let trained = train_exits(&exits, &problem, scheme, &training, 5, &watch).unwrap();
+        assert_eq!(trained.len(), scheme.num_trainings(layers));
+        exits
+    }
+
+    /// Stage by stage, every parameter outside the stage keeps every bit, and every one inside moves.
+    #[test]
+    fn a_stage_trains_its_own_weights_alone() {
+        for operator in [OperatorChoice::Usual, learned()] {
+            let (graph, prepared) = prepared(Backbone::Gcn, operator);
+            let config = NetworkConfig { layers: 3, hidden: 8, ..NetworkConfig::new(Backbone::Gcn) };
+            let exits = prepared.exits(&config, 3).unwrap();
+            let Prepared { hear, input, labels, .. } = &prepared;
+            let training = TrainConfig { epochs: 3, keep: crate::train::Keep::Last, ..TrainConfig::default() };
+            fn nothing(_: usize, _: &Epoch) {}
+            let stop = AtomicBool::new(false);
+            let watch = Watch { on_epoch: &nothing, stop: &stop };
+            let mut frozen = input.clone();
+            for t in 0..=3 {
+                let stage = exits.stage(t);
+                let problem = Problem { hear, input: &frozen, labels, split: &graph.splits()[0] };
+                let before = values(exits.params());
+                train(&stage, &problem, &training, 1, &watch).unwrap();
+                let after = values(exits.params());
+                for (i, p) in exits.params().list().iter().enumerate() {
+                    let is_trained = stage.trained().contains(&i);
+                    assert_eq!(before[i] != after[i], is_trained, "{} in stage {t}", p.name);
+                    let of_stage = [format!("exits.{t}."), format!("operator.{t}.")];
+                    let layer = (t >= 2).then(|| format!("layers.{}.", t - 2));
+                    assert_eq!(of_stage.iter().chain(&layer).any(|prefix| p.name.starts_with(prefix)), is_trained);
+                }
+                frozen = exits.advance(t, hear, &frozen).unwrap();
+            }
+        }
+    }
+
+    /// So the first exits of a deep network are those of a shallow one, batch statistics included.
+    #[test]
+    fn later_stages_leave_earlier_ones_alone() {
+        for (batch_norm, operator) in
+            [(false, OperatorChoice::Usual), (false, learned()), (true, OperatorChoice::Usual)]
+        {
+            let backbone = if batch_norm { Backbone::Gin } else { Backbone::Gcn };
+            let (graph, prepared) = prepared(backbone, operator);
+            let of = |layers, scheme| values(train_all(&graph, &prepared, layers, scheme, batch_norm).params());
+            let (shallow, deep) = (of(2, Scheme::AdmpSt), of(4, Scheme::AdmpSt));
+            assert_eq!(shallow[..], deep[..shallow.len()]);
+            let (shallow, deep) = (of(2, Scheme::AdmpAlm), of(4, Scheme::AdmpAlm));
+            assert_ne!(shallow[..], deep[..shallow.len()], "all at once, deeper exits pull at earlier layers");
+        }
+    }
+
+    /// What a stage computes from its frozen input is what the whole network computes from the features.
+    #[test]
+    fn frozen_inputs_are_those_of_the_whole_network() {
+        let (graph, prepared) = prepared(Backbone::Gcn, learned());
+        let exits = train_all(&graph, &prepared, 4, Scheme::AdmpSt, false);
+        let whole = exits.predict(&prepared.hear, &prepared.input).unwrap();
+        let weights = exits.params().weights().detached();
+        let mut frozen = prepared.input.clone();
+        for (t, whole) in whole.iter().enumerate() {
+            let pass = Pass::evaluation(&weights);
+            let staged = exits.stage(t).scores(&prepared.hear, &frozen, &pass).unwrap().remove(0);
+            let values = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            crate::nn::testing::assert_close(&values(&staged), &values(whole), 1e-6, &format!("exit {t}"));
+            frozen = exits.advance(t, &prepared.hear, &frozen).unwrap();
+        }
+    }
+
+    #[test]
+    fn schemes_have_names() {
+        for (name, scheme) in Scheme::ALL {
+            assert_eq!((name.parse::<Scheme>().unwrap(), scheme.to_string()), (scheme, name.to_string()));
+        }
+        let e = "admp-sq".parse::<Scheme>().unwrap_err().to_string();
+        assert!(e.contains("unknown depth 'admp-sq'; did you mean admp-st"), "{e}");
+    }
+}
