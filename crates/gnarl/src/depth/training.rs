@@ -89,8 +89,6 @@ mod tests {
     use gnarl_graph::operator::ClassicalOperator;
     use std::sync::atomic::AtomicBool;
 
-    const STOP: AtomicBool = AtomicBool::new(false);
-
     fn values(params: &Params) -> Vec<Vec<f32>> {
         params.list().iter().map(|p| p.var.flatten_all().unwrap().to_vec1().unwrap()).collect()
     }
@@ -108,7 +106,7 @@ mod tests {
         let problem = Problem { hear, input, labels, split: &graph.splits()[0] };
         let training = TrainConfig { epochs: 8, ..TrainConfig::default() };
         fn nothing(_: usize, _: &Epoch) {}
-        let stop = STOP;
+        let stop = AtomicBool::new(false);
         let watch = Watch { on_epoch: &nothing, stop: &stop };
         let trained = train_exits(&exits, &problem, scheme, &training, 5, &watch).unwrap();
         assert_eq!(trained.len(), scheme.num_trainings(layers));
@@ -125,7 +123,7 @@ mod tests {
             let Prepared { hear, input, labels, .. } = &prepared;
             let training = TrainConfig { epochs: 3, keep: crate::train::Keep::Last, ..TrainConfig::default() };
             fn nothing(_: usize, _: &Epoch) {}
-            let stop = STOP;
+            let stop = AtomicBool::new(false);
             let watch = Watch { on_epoch: &nothing, stop: &stop };
             let mut frozen = input.clone();
             for t in 0..=3 {
