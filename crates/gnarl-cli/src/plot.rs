@@ -222,7 +222,7 @@ impl Figure for LineChart {
 
     fn draw<B: DrawingBackend>(&self, area: &Canvas<B>, scale: u32) -> Drawn<B> {
         let (area, key) = area.split_horizontally(540 * scale);
-        let points = || self.lines.iter().flat_map(|line| finite(line));
+        let points = || self.lines.iter().flat_map(finite);
         let x = spread(points().map(|p| p.x));
         let y = spread(points().flat_map(|p| [p.y, p.band.map_or(p.y, |b| b.0), p.band.map_or(p.y, |b| b.1)]));
         let room = (y.1 - y.0) * 0.04;

@@ -302,7 +302,7 @@ pub enum Policy {
     Pool {
         /// What is heard beside every exit's word on the node.
         hears: Hears,
-        /// In the order of [`Evidence`].
+        /// Of every exit, then of what is heard besides.
         coefficients: Vec<f64>,
     },
 }
@@ -511,10 +511,9 @@ fn exits_by_bucket(
     let mut right = vec![vec![0usize; hits.len()]; num_buckets];
     let mut overall = vec![0usize; hits.len()];
     for (i, &b) in buckets.iter().enumerate().filter(|(i, _)| is_used(*i)) {
-        for (exit, hits) in hits.iter().enumerate().filter(|(_, hits)| hits[i]) {
-            debug_assert!(hits[i]);
-            right[b][exit] += 1;
-            overall[exit] += 1;
+        for (exit, hits) in hits.iter().enumerate() {
+            right[b][exit] += usize::from(hits[i]);
+            overall[exit] += usize::from(hits[i]);
         }
     }
     let best = |right: &Vec<usize>| (0..hits.len()).max_by_key(|&l| (right[l], overall[l], Reverse(l))).unwrap_or(0);

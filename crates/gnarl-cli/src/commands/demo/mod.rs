@@ -157,7 +157,7 @@ pub fn run(global: &Global, out: Option<&Path>) -> anyhow::Result<DemoReport> {
         report: file.display().to_string(),
         next: NEXT.map(|(command, _)| command).to_vec(),
     };
-    output::write_whole(file, &page::page(&report, &graph)).map_err(|e| refuse(file, &e.to_string()))?;
+    output::write_whole(file, page::page(&report, &graph)).map_err(|e| refuse(file, &e.to_string()))?;
     Ok(report)
 }
 
