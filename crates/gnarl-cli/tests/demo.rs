@@ -83,8 +83,10 @@ fn the_page_has_its_pictures_and_needs_nothing_else() {
         assert!(page.contains(&mean), "{mean}");
     }
     assert!(page.contains("33, 0, 32"), "the first by PageRank");
+    // The name of SVG's namespace looks like an address and is none.
+    let own = page.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
     for foreign in ["<script", "http:", "https:", "src=", "href=", "NaN"] {
-        assert!(!page.contains(foreign), "{foreign}");
+        assert!(!own.contains(foreign), "{foreign}");
     }
 }
 

@@ -1,6 +1,8 @@
 //! The learnable centrality operator (thesis ch. 3, "CGNN"):
 //!
-//!     Φ = m1 V^e1 + m2 V^e2 (A + a I) V^e3 + m3 I
+//! ```text
+//! Φ = m1 V^e1 + m2 V^e2 (A + a I) V^e3 + m3 I
+//! ```
 //!
 //! or the sum of two such operators with different centralities, each with seven scalars of its own. Where v = 0 it counts
 //! as one and the node's m1 and m2·a terms are dropped.

@@ -3,8 +3,10 @@
 //!
 //! No value per entry is ever stored or differentiated. With `s_p = A (c_p ∘ x)` and `t_p = Aᵀ (r_p ∘ g)`, and A symmetric,
 //!
-//!     y = d ∘ x + Σ_p r_p ∘ s_p          ∂x   = d ∘ g + Σ_p c_p ∘ t_p
-//!     ∂d_i = <g_i, x_i>     ∂r_pi = <g_i, s_pi>     ∂c_pi = <x_i, t_pi>
+//! ```text
+//! y = d ∘ x + Σ_p r_p ∘ s_p          ∂x   = d ∘ g + Σ_p c_p ∘ t_p
+//! ∂d_i = <g_i, x_i>     ∂r_pi = <g_i, s_pi>     ∂c_pi = <x_i, t_pi>
+//! ```
 //!
 //! so a step costs one product with A per part and direction, as a constant operator does, and a few passes over the rows.
 

@@ -1,7 +1,9 @@
 //! What the demo trains: one entry per row of its table. A further axis is one more entry.
 
 use gnarl::nn::Backbone;
+use gnarl::operator::{Centralities, CgsoConfig, Initialisation};
 use gnarl::task::node::OperatorChoice;
+use gnarl_graph::centrality::Centrality;
 use gnarl_graph::operator::ClassicalOperator;
 use serde::Serialize;
 
@@ -26,11 +28,12 @@ pub struct Entry {
 pub const PLAIN: usize = 0;
 
 /// Every row, the plain GCN first.
-pub const ENTRIES: [Entry; 10] = [
+pub const ENTRIES: [Entry; 11] = [
     usual("plain", "GCN", "A_hat", Backbone::Gcn),
     gcn("A", ClassicalOperator::Adjacency),
     gcn("H = D^-1 A", ClassicalOperator::MeanAggregation),
     gcn("L_sym", ClassicalOperator::SymmetricLaplacian),
+    learned("learned, by degree", Centrality::Degree),
     usual("model", "SGC", "A_hat", Backbone::Sgc),
     usual("model", "APPNP", "A_hat, 10 steps", Backbone::Appnp),
     usual("model", "GraphSAGE", "H and itself", Backbone::Sage),
@@ -45,6 +48,13 @@ const fn usual(axis: &'static str, model: &'static str, operator: &'static str, 
 
 const fn gcn(operator: &'static str, kind: ClassicalOperator) -> Entry {
     let choice = OperatorChoice::Classical(kind);
+    Entry { axis: "operator", model: "GCN", operator, backbone: Backbone::Gcn, choice }
+}
+
+/// A GCN whose operator is learned, starting from A_hat.
+const fn learned(operator: &'static str, kind: Centrality) -> Entry {
+    let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+    let choice = OperatorChoice::Cgso(CgsoConfig { centrality: Centralities::one(kind), init });
     Entry { axis: "operator", model: "GCN", operator, backbone: Backbone::Gcn, choice }
 }
 
