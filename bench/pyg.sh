@@ -3,6 +3,7 @@
 #     bench/pyg.sh DATA_DIR [ROUNDS]
 # The two run in turn, each in a fresh process, on the same files and with the same two threads. Prints a table of ratios
 # and writes bench/out/pyg.json. Needs Python 3; installs PyTorch and PyTorch Geometric into bench/.venv-pyg.
+# MEASURE_SECONDS (12) is how long each of PyTorch Geometric's forms is measured at most.
 set -euo pipefail
 data="$(realpath "${1:?the folder of datasets}")"
 rounds="${2:-3}"

@@ -18,7 +18,7 @@ import time
 DATASETS = os.environ.get("DATASETS", "cora,citeseer,photo,cs").split(",")
 MODELS = os.environ.get("MODELS", "gcn,gatv2,gin").split(",")
 HIDDEN, HEADS, DROPOUT = 64, 8, 0.5
-SECONDS, MIN_EPOCHS, MAX_EPOCHS = float(os.environ.get("SECONDS", "12")), 5, 100
+SECONDS, MIN_EPOCHS, MAX_EPOCHS = float(os.environ.get("MEASURE_SECONDS", "12")), 5, 100
 
 
 def load(data_dir, name):
