@@ -6,11 +6,14 @@
 //! | [`nn`] | layers, readouts, networks |
 //! | [`operator`] | the operator axis: learnable centrality operators |
 //! | [`depth`] | the depth axis: AdaGCN's training; the other ways of combining layers are [`nn::bodies`] |
+//! | [`weights`] | the weights axis: orthonormal matrices, Parseval |
 //! | [`train`] | the training loop: best-validation weights, early stopping, curves |
 //! | [`depth`] | the depth axis: an exit at every layer, and policies that say where a node leaves |
 //! | [`task`] | node classification: data in, result out |
+//! | [`classifier`] | a trained model as attacks and inference see it: a graph in, class scores out |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 
+pub mod classifier;
 pub mod depth;
 pub mod error;
 pub mod experiment;
@@ -19,5 +22,6 @@ pub mod operator;
 pub mod task;
 pub mod tensor;
 pub mod train;
+pub mod weights;
 
 pub use error::{Error, Result};

@@ -201,7 +201,7 @@ fn short(name: &str) -> &str {
 
 /// Runs a model on an input, and checks the output and the gradients to every parameter.
 fn check(what: &str, case: &Case, model: &Model, x: &Input) -> GradStore {
-    let weights = model.params().weights();
+    let weights = model.params().weights().unwrap();
     let pass = if case.train { Pass::training(&weights, 1) } else { Pass::evaluation(&weights) };
     let out = model.forward(x, &pass);
     assert_close(&format!("{what}: output"), &values(&out), &case.out.concat());
@@ -301,7 +301,7 @@ fn nodes_without_neighbours_give_finite_results() {
             let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
             let config = NetworkConfig { hidden: 8, batch_norm: true, ..NetworkConfig::new(backbone) };
             let network = prepared.network(&config, 1).unwrap();
-            let weights = network.params().weights();
+            let weights = network.params().weights().unwrap();
             for pass in [Pass::evaluation(&weights), Pass::training(&weights, 1)] {
                 let out = network.forward(&prepared.hear, &prepared.input, &pass).unwrap();
                 assert_eq!(out.dims(), [num_nodes, 2], "{name}");

@@ -112,7 +112,7 @@ impl Learner<'_> {
         let mut lowest_loss = (f32::INFINITY, 0);
         for epoch in 1..=config.epochs {
             let start = Instant::now();
-            let all = params.weights();
+            let all = params.weights()?;
             let scores = self.scores(0, &Pass::training(&all, mix(self.seed ^ mix(epoch as u64))))?;
             let loss_tensor = weighted_cross_entropy(&scores, &self.fields[0].targets, weights)?;
             let loss = loss_tensor.to_scalar::<f32>()?;
@@ -165,7 +165,7 @@ impl Learner<'_> {
         if targets.items.is_empty() {
             return Ok(Epoch { loss, val_loss: 0.0, val_accuracy: 0.0 });
         }
-        let weights = self.network.params().weights().detached();
+        let weights = self.network.params().weights()?.detached();
         let scores = self.scores(1, &Pass::evaluation(&weights))?;
         let val_loss = masked_cross_entropy(&scores, &targets.items, &targets.classes)?.to_scalar::<f32>()?;
         Ok(Epoch { loss, val_loss, val_accuracy: targets.accuracy(&scores)? })
@@ -173,7 +173,7 @@ impl Learner<'_> {
 
     /// What the trained learner adds to the logarithms of the training nodes' weights.
     fn log_changes(&self) -> Result<Vec<f64>> {
-        let weights = self.network.params().weights().detached();
+        let weights = self.network.params().weights()?.detached();
         let scores = self.scores(0, &Pass::evaluation(&weights))?.to_vec2::<f32>()?;
         let Targets { items, classes } = &self.fields[0].targets;
         let pairs = items.iter().zip(classes.iter());

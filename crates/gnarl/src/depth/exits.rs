@@ -67,7 +67,7 @@ impl Exits {
             let what = format!("{} is not a stack of layers with room for exits; take one of {known}", config.backbone);
             return Err(Error::Graph(gnarl_graph::Error::argument("depth", what)));
         }
-        let mut params = Params::default();
+        let mut params = Params::new(config.weights);
         let mut stages = Vec::with_capacity(config.layers + 1);
         for t in 0..=config.layers {
             let rng = &mut stream(seed, "exits", t as u64);
@@ -130,7 +130,7 @@ impl Exits {
 
     /// Scores of every exit without dropout, each `[nodes, num_classes]`; every layer is computed once.
     pub fn predict(&self, hear: &Propagation, x: &Input) -> Result<Vec<Tensor>> {
-        let weights = self.params.weights().detached();
+        let weights = self.params.weights()?.detached();
         self.scores(hear, x, &Pass::evaluation(&weights))
     }
 
@@ -186,7 +186,7 @@ impl Exits {
 
     /// `h^{t-1}` from `h^{t-2}`, as stage `t` was trained to make it; without dropout and outside any gradient.
     pub(super) fn advance(&self, t: usize, hear: &Propagation, x: &Input) -> Result<Input> {
-        let weights = self.params.weights().detached();
+        let weights = self.params.weights()?.detached();
         self.go_on(t, hear, t.saturating_sub(2), x, &Pass::evaluation(&weights))
     }
 

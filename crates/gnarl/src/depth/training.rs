@@ -166,7 +166,7 @@ mod tests {
         let (graph, prepared) = prepared(Backbone::Gcn, learned());
         let exits = train_all(&graph, &prepared, 4, Scheme::AdmpSt, false);
         let whole = exits.predict(&prepared.hear, &prepared.input).unwrap();
-        let weights = exits.params().weights().detached();
+        let weights = exits.params().weights().unwrap().detached();
         let mut frozen = prepared.input.clone();
         for (t, whole) in whole.iter().enumerate() {
             let pass = Pass::evaluation(&weights);

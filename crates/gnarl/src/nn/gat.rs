@@ -75,8 +75,8 @@ impl Gat {
         let linear = Linear::glorot(params, name, in_dim, width, false, rng)?;
         // Glorot on [1, heads, dim], as the reference implementation has it.
         let init = Init::Uniform((6.0 / (settings.heads + dim) as f32).sqrt());
-        let attend_col = params.add(format!("{name}.att_src"), &[settings.heads, dim], init, Group::Weight, rng)?;
-        let attend_row = params.add(format!("{name}.att_dst"), &[settings.heads, dim], init, Group::Weight, rng)?;
+        let attend_col = params.add(format!("{name}.att_src"), &[settings.heads, dim], init, Group::Free, rng)?;
+        let attend_row = params.add(format!("{name}.att_dst"), &[settings.heads, dim], init, Group::Free, rng)?;
         let out = if settings.concat { width } else { dim };
         let bias = params.add(format!("{name}.bias"), &[out], Init::Constant(0.0), Group::Bias, rng)?;
         Ok(Self { linear, attend_row, attend_col, bias, dim, settings })
@@ -99,6 +99,10 @@ impl Layer for Gat {
         let scores = additive_scores(operator.pattern(), &rows, &cols, self.settings.negative_slope)?;
         let y = self.settings.attend(operator, &scores, pass)?.apply(&x)?;
         self.settings.combine(&y, pass.weight(self.bias))
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.linear.weight]
     }
 
     fn out_dim(&self) -> usize {

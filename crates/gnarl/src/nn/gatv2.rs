@@ -36,7 +36,7 @@ impl GatV2 {
         let left = Linear::glorot(params, &format!("{name}.left"), in_dim, width, true, rng)?;
         let right = Linear::glorot(params, &format!("{name}.right"), in_dim, width, true, rng)?;
         let init = Init::Uniform((6.0 / (settings.heads + dim) as f32).sqrt());
-        let attention = params.add(format!("{name}.att"), &[settings.heads, dim], init, Group::Weight, rng)?;
+        let attention = params.add(format!("{name}.att"), &[settings.heads, dim], init, Group::Free, rng)?;
         let out = if settings.concat { width } else { dim };
         let bias = params.add(format!("{name}.bias"), &[out], Init::Constant(0.0), Group::Bias, rng)?;
         Ok(Self { left, right, attention, bias, dim, settings })
@@ -51,6 +51,10 @@ impl Layer for GatV2 {
         let scores = gatv2_scores(operator.pattern(), &right, &left, attention, self.settings.negative_slope)?;
         let y = self.settings.attend(operator, &scores, pass)?.apply(&left)?;
         self.settings.combine(&y, pass.weight(self.bias))
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.left.weight, self.right.weight]
     }
 
     fn out_dim(&self) -> usize {

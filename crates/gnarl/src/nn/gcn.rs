@@ -5,7 +5,7 @@ use gnarl_graph::random::Rng;
 
 use super::layer::{Layer, propagate_activated, propagate_linear};
 use super::linear::{Input, Linear};
-use super::params::{Params, Pass};
+use super::params::{ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, relu_dropout};
 
 /// One graph convolution.
@@ -33,6 +33,10 @@ impl Layer for Gcn {
             Some(bias) => propagate_activated(operator, x, pass.weight(self.linear.weight), pass.weight(bias), dropout),
             None => relu_dropout(&self.forward(operator, x, pass)?, dropout),
         }
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.linear.weight]
     }
 
     fn out_dim(&self) -> usize {

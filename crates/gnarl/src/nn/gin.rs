@@ -85,6 +85,10 @@ impl Layer for Gin {
         self.second.forward_activated(&self.hidden(operator, x, pass)?, pass, dropout)
     }
 
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.first.weight]
+    }
+
     fn out_dim(&self) -> usize {
         self.second.out_dim()
     }

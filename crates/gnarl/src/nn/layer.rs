@@ -8,7 +8,7 @@ use gnarl_graph::{CsrMatrix, Graph};
 use serde::{Deserialize, Serialize};
 
 use super::linear::Input;
-use super::params::Pass;
+use super::params::{ParamId, Pass};
 use crate::tensor::{Dropout, Operator, affine, constant_convolution, relu_dropout};
 
 /// What nodes hear: the operator of the layers, and the strict two-hop one where a network asks for it (H2GCN).
@@ -73,6 +73,11 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
     /// `dropout(relu(forward))`, what stands between two layers. A layer that can do it in one go says how.
     fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
         relu_dropout(&self.forward(operator, x, pass)?, dropout)
+    }
+
+    /// The linear maps that are all it does to what enters it; none where it does something else first.
+    fn input_maps(&self) -> Vec<ParamId> {
+        Vec::new()
     }
 
     /// Width of the result.
@@ -207,7 +212,7 @@ mod tests {
             Box::new(Gat::new(&mut params, "gat", 4, 2, attention, rng).unwrap()),
             Box::new(GatV2::new(&mut params, "gatv2", 4, 2, attention, rng).unwrap()),
         ];
-        let weights = params.weights();
+        let weights = params.weights().unwrap();
         let x = Input::Dense(random(&[6, 4], 2));
         for layer in layers {
             check_gradients(&[random(&[pattern.num_entries()], 3)], |v| {

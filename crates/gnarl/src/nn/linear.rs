@@ -153,6 +153,12 @@ impl Linear {
         Ok(Self { weight, bias, in_dim, out_dim })
     }
 
+    /// The same map, left alone by the weights axis.
+    pub fn free(self, params: &mut Params) -> Self {
+        params.regroup(self.weight, Group::Free);
+        self
+    }
+
     /// Number of inputs.
     pub fn in_dim(&self) -> usize {
         self.in_dim

@@ -6,7 +6,7 @@ use gnarl_graph::random::Rng;
 
 use super::layer::Layer;
 use super::linear::{Input, Linear};
-use super::params::{Params, Pass};
+use super::params::{ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator};
 
 /// One layer of an MLP.
@@ -29,6 +29,10 @@ impl Layer for Deaf {
 
     fn forward_activated(&self, _operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
         self.linear.forward_activated(x, pass, dropout)
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.linear.weight]
     }
 
     fn out_dim(&self) -> usize {

@@ -15,6 +15,7 @@ use super::layer::{OperatorScalar, Propagation};
 use super::linear::Input;
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Operator, dropout};
+use crate::weights::WeightsChoice;
 
 /// The kinds of network, by the layer they are made of or by how they combine layers. Stored by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -218,6 +219,9 @@ pub struct NetworkConfig {
     pub appnp_steps: usize,
     /// APPNP: the teleport probability.
     pub appnp_alpha: f64,
+    /// What is asked of the weights.
+    #[serde(default, skip_serializing_if = "WeightsChoice::is_free")]
+    pub weights: WeightsChoice,
     /// The scalars of a learnable operator; none for a fixed one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operator_scalars: Vec<OperatorScalar>,
@@ -238,6 +242,7 @@ impl NetworkConfig {
             batch_norm: false,
             appnp_steps: 10,
             appnp_alpha: 0.1,
+            weights: WeightsChoice::Free,
             operator_scalars: Vec::new(),
         }
     }
@@ -263,6 +268,7 @@ impl NetworkConfig {
         if self.heads == 0 || !self.hidden.is_multiple_of(self.heads) {
             return refuse(format!("{} heads must divide the hidden width {}", self.heads, self.hidden));
         }
+        self.weights.check()?;
         if !(0.0..=1.0).contains(&self.appnp_alpha) {
             return refuse(format!("appnp alpha {} must lie in 0 to 1", self.appnp_alpha));
         }
@@ -292,7 +298,7 @@ impl Network {
         seed: u64,
     ) -> crate::Result<Self> {
         config.check()?;
-        let mut params = Params::default();
+        let mut params = Params::new(config.weights);
         let rng = &mut stream(seed, "network", 0);
         let plan = Plan { config, in_dim, num_classes, mean_log_degree };
         let body = (config.backbone.entry().build)(&plan, &mut params, rng)?;
@@ -329,6 +335,11 @@ impl Network {
     /// (batch statistics, long propagation).
     pub fn reach(&self) -> Option<usize> {
         if self.config.batch_norm { None } else { self.body.reach() }
+    }
+
+    /// The linear maps that are all it does to features; none where it does something else first.
+    pub fn input_maps(&self) -> Vec<ParamId> {
+        self.body.input_maps()
     }
 
     /// Learners that are trained one after the other; none for a network that is trained whole.
@@ -406,7 +417,7 @@ mod tests {
 
     fn left(network: &Network, key: u64) -> Vec<bool> {
         let x = Input::Dense(Tensor::ones((200, 40), DType::F32, &Device::Cpu).unwrap());
-        let weights = network.params().weights();
+        let weights = network.params().weights().unwrap();
         let y = network.forward(&adjacency(&path()).into(), &x, &Pass::training(&weights, key)).unwrap();
         y.flatten_all().unwrap().to_vec1::<f32>().unwrap().iter().map(|&v| v > 0.0).collect()
     }

@@ -11,6 +11,7 @@ use gnarl_graph::random::{Rng, mix};
 
 use super::init::Init;
 use crate::tensor::Dropout;
+use crate::weights::WeightsChoice;
 
 /// Names one parameter of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,8 +20,10 @@ pub struct ParamId(usize);
 /// What kind of number a parameter is: groups may have learning rates and decay of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Group {
-    /// The matrix of a linear map.
+    /// The matrix of a linear map between representations: what the weights axis constrains.
     Weight,
+    /// A weight that the weights axis leaves alone: a map that reads classes off representations, attention.
+    Free,
     /// An offset, or the scale of a normalisation.
     Bias,
     /// A scalar of a learnable operator.
@@ -46,9 +49,15 @@ pub struct Param {
 #[derive(Debug, Default)]
 pub struct Params {
     list: Vec<Param>,
+    constraint: WeightsChoice,
 }
 
 impl Params {
+    /// None yet; what is asked of those in [`Group::Weight`].
+    pub fn new(constraint: WeightsChoice) -> Self {
+        Self { list: Vec::new(), constraint }
+    }
+
     /// Makes a parameter.
     pub fn add(&mut self, name: String, shape: &[usize], init: Init, group: Group, rng: &mut Rng) -> Result<ParamId> {
         if self.list.iter().any(|p| p.name == name) {
@@ -70,23 +79,41 @@ impl Params {
         &self.list[id.0]
     }
 
+    /// Puts a parameter into another group.
+    pub fn regroup(&mut self, id: ParamId, group: Group) {
+        self.list[id.0].group = group;
+    }
+
     /// Number of trained values.
     pub fn num_trained(&self) -> usize {
         self.list.iter().filter(|p| p.group != Group::Statistic).map(|p| p.var.elem_count()).sum()
     }
 
-    /// The parameters as they are.
-    pub fn weights(&self) -> Weights {
-        Weights { tensors: self.list.iter().map(|p| p.var.as_tensor().clone()).collect() }
+    /// What a forward pass sees of the parameters: as they are, or as the weights axis has them.
+    pub fn weights(&self) -> Result<Weights> {
+        self.weights_training(&(0..self.list.len()))
     }
 
-    /// The parameters as they are, with gradients for those at these positions alone.
-    pub fn weights_training(&self, trained: &Range<usize>) -> Weights {
-        let tensor = |(i, p): (usize, &Param)| match trained.contains(&i) {
-            true => p.var.as_tensor().clone(),
-            false => p.var.as_detached_tensor(),
+    /// The same, with gradients for the parameters at these positions alone.
+    pub fn weights_training(&self, trained: &Range<usize>) -> Result<Weights> {
+        let tensor = |(i, p): (usize, &Param)| {
+            let tensor = match trained.contains(&i) {
+                true => p.var.as_tensor().clone(),
+                false => p.var.as_detached_tensor(),
+            };
+            if p.group == Group::Weight { self.constraint.seen(&tensor) } else { Ok(tensor) }
         };
-        Weights { tensors: self.list.iter().enumerate().map(tensor).collect() }
+        Ok(Weights { tensors: self.list.iter().enumerate().map(tensor).collect::<Result<_>>()? })
+    }
+
+    /// What the weights axis does after an update of the parameters at these positions.
+    pub fn constrain(&self, trained: &Range<usize>) -> Result<()> {
+        for p in self.list[trained.clone()].iter().filter(|p| p.group == Group::Weight) {
+            if let Some(value) = self.constraint.after_update(p.var.as_tensor())? {
+                p.var.set(&value)?;
+            }
+        }
+        Ok(())
     }
 
     /// A copy of every value, for [`restore`](Self::restore).
@@ -199,7 +226,7 @@ mod tests {
 
     #[test]
     fn every_site_of_every_step_draws_its_own() {
-        let weights = Params::default().weights();
+        let weights = Params::default().weights().unwrap();
         let mut keys: Vec<u64> = Vec::new();
         for step in 0..50 {
             let pass = Pass::training(&weights, step);
@@ -223,9 +250,9 @@ mod tests {
         assert!(e.contains("two parameters are called w"), "{e}");
         let snapshot = params.snapshot().unwrap();
         params.apply_updates(vec![(id, Tensor::new(&[3f32, 4.0], &Device::Cpu).unwrap())]).unwrap();
-        assert_eq!(params.weights()[id].to_vec1::<f32>().unwrap(), [3.0, 4.0]);
+        assert_eq!(params.weights().unwrap()[id].to_vec1::<f32>().unwrap(), [3.0, 4.0]);
         params.restore(&snapshot).unwrap();
-        assert_eq!(params.weights()[id].to_vec1::<f32>().unwrap(), [1.0, 1.0]);
+        assert_eq!(params.weights().unwrap()[id].to_vec1::<f32>().unwrap(), [1.0, 1.0]);
         assert!(params.restore(&[]).is_err());
     }
 }

@@ -139,7 +139,7 @@ mod tests {
             plant(&params, &format!("pna.{part}.bias"), &[0.0; 13]);
         }
         let x = Tensor::new(&[[1f32], [2.0], [5.0], [7.0]], &Device::Cpu).unwrap();
-        let weights = params.weights();
+        let weights = params.weights().unwrap();
         let y = layer.forward(&adjacency(&graph), &Input::Dense(x), &Pass::evaluation(&weights)).unwrap();
         // Node 0 hears 10 · 1 + 2 + 0.5; node 1 hears 21.5 and 25.5; node 2 hears 52.5; node 3 nothing.
         let plain = [[12.5f32, 12.5, 12.5, 0.0], [23.5, 21.5, 25.5, 2.0], [52.5, 52.5, 52.5, 0.0], [0.0; 4]];

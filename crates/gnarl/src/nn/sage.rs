@@ -5,7 +5,7 @@ use gnarl_graph::random::Rng;
 
 use super::layer::{Layer, propagate_linear};
 use super::linear::{Input, Linear};
-use super::params::{Params, Pass};
+use super::params::{ParamId, Params, Pass};
 use crate::tensor::Operator;
 
 /// One GraphSAGE layer.
@@ -29,6 +29,10 @@ impl Layer for Sage {
         let bias = self.neighbours.bias.map(|b| pass.weight(b));
         let heard = propagate_linear(operator, x, pass.weight(self.neighbours.weight), bias)?;
         heard + self.own.forward(&x.head(operator.num_rows())?, pass)?
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.neighbours.weight, self.own.weight]
     }
 
     fn out_dim(&self) -> usize {

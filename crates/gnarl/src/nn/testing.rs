@@ -34,7 +34,7 @@ pub fn plant(params: &Params, name: &str, values: &[f32]) {
 /// What a layer makes of one feature per node, predicting.
 pub fn predict(layer: &dyn Layer, operator: &Operator, params: &Params, x: &[f32]) -> Vec<f32> {
     let x = Tensor::from_slice(x, (x.len(), 1), &candle_core::Device::Cpu).unwrap();
-    let weights = params.weights();
+    let weights = params.weights().unwrap();
     let y = layer.forward(operator, &x.into(), &Pass::evaluation(&weights)).unwrap();
     y.flatten_all().unwrap().to_vec1().unwrap()
 }

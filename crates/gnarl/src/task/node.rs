@@ -157,32 +157,9 @@ impl Prepared {
             Some(features) => Input::from_features(&preparation.features.apply(features))?,
             None => Input::Sparse(Operator::constant_f32(&CsrMatrix::identity(graph.num_nodes()))),
         };
-        let mut learnable: Option<Arc<dyn LearnableOperator>> = None;
-        let operator = match preparation.operator {
-            OperatorChoice::Classical(kind) => classical(graph, kind)?,
-            OperatorChoice::Cgso(config) => {
-                if let Some(why) = backbone.fixed_operator() {
-                    return refuse(&format!("{backbone} {why}"));
-                }
-                let cgso = Cgso::new(graph, config)?;
-                let started = cgso.started()?;
-                learnable = Some(Arc::new(cgso));
-                started
-            }
-            OperatorChoice::Usual => match backbone.usual_operator() {
-                UsualOperator::Classical(kind) => classical(graph, kind)?,
-                UsualOperator::SelfLoopPattern => {
-                    // A_hat has exactly the entries of A + I.
-                    let a_hat = ClassicalOperator::NormalisedAdjacency.matrix(graph)?;
-                    Operator::from_pattern(Arc::new(Pattern::of(&a_hat)))
-                }
-                UsualOperator::SymmetricNormalised => Operator::constant(&symmetric_normalised(graph)?),
-            },
-        };
-        let two_hop = (backbone == Backbone::H2gcn).then(|| two_hop_operator(graph)).transpose()?;
+        let hear = propagation(graph, backbone, preparation.operator)?;
         let log_degrees = (0..graph.num_nodes() as u32).map(|u| (graph.degree(u) as f64 + 1.0).ln());
         let mean_log_degree = log_degrees.sum::<f64>() / graph.num_nodes() as f64;
-        let hear = Propagation { operator, two_hop, learnable, rounds: Vec::new() };
         Ok(Self { hear, input, labels: labels.clone(), mean_log_degree })
     }
 
@@ -202,6 +179,35 @@ impl Prepared {
         let operator_scalars = self.hear.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
         NetworkConfig { operator_scalars, ..config.clone() }
     }
+}
+
+/// What the nodes of a graph hear through a choice of operator.
+pub fn propagation(graph: &Graph, backbone: Backbone, choice: OperatorChoice) -> Result<Propagation> {
+    let mut learnable: Option<Arc<dyn LearnableOperator>> = None;
+    let operator = match choice {
+        OperatorChoice::Classical(kind) => classical(graph, kind)?,
+        OperatorChoice::Cgso(config) => {
+            if let Some(why) = backbone.fixed_operator() {
+                let what = format!("{backbone} {why}");
+                return Err(gnarl_graph::Error::argument("node classification", what).into());
+            }
+            let cgso = Cgso::new(graph, config)?;
+            let started = cgso.started()?;
+            learnable = Some(Arc::new(cgso));
+            started
+        }
+        OperatorChoice::Usual => match backbone.usual_operator() {
+            UsualOperator::Classical(kind) => classical(graph, kind)?,
+            UsualOperator::SelfLoopPattern => {
+                // A_hat has exactly the entries of A + I.
+                let a_hat = ClassicalOperator::NormalisedAdjacency.matrix(graph)?;
+                Operator::from_pattern(Arc::new(Pattern::of(&a_hat)))
+            }
+            UsualOperator::SymmetricNormalised => Operator::constant(&symmetric_normalised(graph)?),
+        },
+    };
+    let two_hop = (backbone == Backbone::H2gcn).then(|| two_hop_operator(graph)).transpose()?;
+    Ok(Propagation { operator, two_hop, learnable, rounds: Vec::new() })
 }
 
 /// One run: one split, one seed.

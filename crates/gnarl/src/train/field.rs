@@ -108,7 +108,7 @@ mod tests {
 
     /// Loss and every gradient of one network on a field.
     fn loss_and_gradients(network: &Network, field: &Field) -> Vec<f32> {
-        let weights = network.params().weights();
+        let weights = network.params().weights().unwrap();
         let scores = network.forward(&field.hear, &field.input, &Pass::evaluation(&weights)).unwrap();
         let loss = masked_cross_entropy(&scores, &field.targets.items, &field.targets.classes).unwrap();
         let grads = loss.backward().unwrap();

@@ -258,7 +258,7 @@ pub fn train(
     let mut interrupted = false;
     for epoch in 1..=config.epochs {
         let start = Instant::now();
-        let weights = params.weights_training(&model.trained());
+        let weights = params.weights_training(&model.trained())?;
         let pass = Pass::training(&weights, mix(seed ^ mix(epoch as u64)));
         let scores = model.scores(&train_on.hear, &train_on.input, &pass)?;
         let loss_tensor = model.loss(&scores, &train_on.targets)?;
@@ -271,6 +271,7 @@ pub fn train(
             return Err(Error::Diverged { loss, epoch, last_good, learning_rate: config.learning_rate });
         }
         adam.step(&loss_tensor.backward()?)?;
+        params.constrain(&model.trained())?;
         params.apply_updates(pass.into_updates())?;
         step_ms.push(start.elapsed().as_secs_f64() * 1e3);
         if let Some(schedule) = config.schedule
@@ -326,7 +327,7 @@ fn evaluate(model: &impl Model, field: &Field, loss: f32) -> Result<Epoch> {
     if on.items.is_empty() {
         return Ok(Epoch { loss, val_loss: 0.0, val_accuracy: 0.0 });
     }
-    let weights = model.params().weights().detached();
+    let weights = model.params().weights()?.detached();
     let scores = model.scores(&field.hear, &field.input, &Pass::evaluation(&weights))?;
     let val_loss = model.loss(&scores, on)?.to_scalar::<f32>()?;
     let accuracies = scores.iter().map(|scores| on.accuracy(scores)).collect::<Result<Vec<f64>>>()?;
@@ -335,7 +336,7 @@ fn evaluate(model: &impl Model, field: &Field, loss: f32) -> Result<Epoch> {
 
 /// Class scores without dropout, detached from any gradient.
 pub fn predict(network: &Network, hear: &Propagation, input: &Input) -> Result<Tensor> {
-    let weights = network.params().weights().detached();
+    let weights = network.params().weights()?.detached();
     Ok(network.forward(hear, input, &Pass::evaluation(&weights))?)
 }
 

@@ -7,7 +7,7 @@ use gnarl_graph::random::Rng;
 use super::{Body, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
-use crate::nn::params::{Params, Pass};
+use crate::nn::params::{ParamId, Params, Pass};
 
 #[derive(Debug)]
 struct Appnp {
@@ -39,6 +39,10 @@ impl Body for Appnp {
             h = ((hear.operator.apply(&h)? * (1.0 - self.alpha))? + &kept)?;
         }
         Ok(h)
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.first.weight]
     }
 
     fn reach(&self) -> Option<usize> {

@@ -33,7 +33,7 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
     let mut weight =
         |i: usize| params.add(format!("layers.{i}.weight"), &[hidden, hidden], Init::Glorot, Group::Weight, rng);
     let weights = (0..plan.config.layers).map(&mut weight).collect::<Result<_>>()?;
-    let classify = Linear::kaiming(params, "classify", hidden, plan.num_classes, true, rng)?;
+    let classify = Linear::kaiming(params, "classify", hidden, plan.num_classes, true, rng)?.free(params);
     Ok(Box::new(Gcnii { embed, weights, classify, dropout: plan.config.dropout }))
 }
 
@@ -50,6 +50,10 @@ impl Body for Gcnii {
             h = relu_dropout(&mapped, pass.dropout(self.dropout, i as u64))?;
         }
         self.classify.forward(&Input::Dense(h), pass)
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.embed.weight]
     }
 
     fn reach(&self) -> Option<usize> {

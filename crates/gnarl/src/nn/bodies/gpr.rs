@@ -79,6 +79,10 @@ impl Body for Gpr {
         }
     }
 
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.first.weight]
+    }
+
     fn reach(&self) -> Option<usize> {
         Some(match &self.rounds {
             Rounds::Bare(steps) => *steps,

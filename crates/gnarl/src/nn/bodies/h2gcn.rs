@@ -6,7 +6,7 @@ use gnarl_graph::random::Rng;
 use super::{Body, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
-use crate::nn::params::{Params, Pass};
+use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::dropout;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
     let width = hidden * ((1usize << (rounds + 1)) - 1);
     Ok(Box::new(H2gcn {
         embed: Linear::glorot(params, "embed", plan.in_dim, hidden, false, rng)?,
-        classify: Linear::glorot(params, "classify", width, plan.num_classes, false, rng)?,
+        classify: Linear::glorot(params, "classify", width, plan.num_classes, false, rng)?.free(params),
         rounds,
         dropout: plan.config.dropout,
     }))
@@ -39,6 +39,10 @@ impl Body for H2gcn {
         }
         let all = dropout(&Tensor::cat(&all, 1)?, pass.dropout(self.dropout, 0))?;
         self.classify.forward(&Input::Dense(all), pass)
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.embed.weight]
     }
 
     fn reach(&self) -> Option<usize> {

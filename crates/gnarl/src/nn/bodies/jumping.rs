@@ -58,7 +58,7 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
         }
         _ => (Join::Cat, count * hidden),
     };
-    let classify = Linear::kaiming(params, "classify", width, plan.num_classes, true, rng)?;
+    let classify = Linear::kaiming(params, "classify", width, plan.num_classes, true, rng)?.free(params);
     Ok(Box::new(Jumping { layers, join, classify, dropout: config.dropout }))
 }
 
@@ -100,7 +100,7 @@ impl LayerAttention {
         Ok(Self {
             up: Lstm::new(params, &format!("{name}.up"), dim, units, rng)?,
             down: Lstm::new(params, &format!("{name}.down"), dim, units, rng)?,
-            score: Linear::kaiming(params, &format!("{name}.score"), 2 * units, 1, true, rng)?,
+            score: Linear::kaiming(params, &format!("{name}.score"), 2 * units, 1, true, rng)?.free(params),
         })
     }
 

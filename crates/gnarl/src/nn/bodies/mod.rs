@@ -27,7 +27,7 @@ use gnarl_graph::random::Rng;
 use super::layer::Propagation;
 use super::linear::Input;
 use super::network::NetworkConfig;
-use super::params::{Params, Pass};
+use super::params::{ParamId, Params, Pass};
 
 /// The way through a network's parameters.
 pub trait Body: std::fmt::Debug + Send + Sync {
@@ -37,6 +37,11 @@ pub trait Body: std::fmt::Debug + Send + Sync {
     /// How many rounds away a node can be and still matter; `None` where every node may. A body that says `Some` gives its
     /// scores for the rows of the last round's operator.
     fn reach(&self) -> Option<usize>;
+
+    /// The linear maps that are all it does to features; none where it does something else first.
+    fn input_maps(&self) -> Vec<ParamId> {
+        Vec::new()
+    }
 
     /// Learners that are trained one after the other, none for a network that is trained whole. The parameters of learner `i`
     /// begin with `learners.i.`

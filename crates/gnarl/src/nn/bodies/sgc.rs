@@ -6,7 +6,7 @@ use gnarl_graph::random::Rng;
 use super::{Body, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
-use crate::nn::params::{Params, Pass};
+use crate::nn::params::{ParamId, Params, Pass};
 
 #[derive(Debug)]
 struct Sgc {
@@ -28,6 +28,10 @@ impl Body for Sgc {
             h = hear.round(step).apply_with_bias(&h, bias)?;
         }
         Ok(h)
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        vec![self.linear.weight]
     }
 
     fn reach(&self) -> Option<usize> {

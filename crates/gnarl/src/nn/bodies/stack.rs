@@ -13,7 +13,7 @@ use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
 use crate::nn::mlp::Deaf;
 use crate::nn::network::{Backbone, NetworkConfig};
-use crate::nn::params::{Params, Pass};
+use crate::nn::params::{ParamId, Params, Pass};
 use crate::nn::pna::Pna;
 use crate::nn::sage::Sage;
 
@@ -107,6 +107,14 @@ impl Body for Stack {
             x = Input::Dense(layer.forward_activated(hear.round(i), &x, pass, dropout)?);
         }
         candle_core::bail!("a network has at least one layer")
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        match (&self.embed, self.layers.first()) {
+            (Some(embed), _) => vec![embed.weight],
+            (None, Some(first)) => first.input_maps(),
+            (None, None) => Vec::new(),
+        }
     }
 
     fn reach(&self) -> Option<usize> {

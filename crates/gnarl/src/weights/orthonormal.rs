@@ -1,0 +1,326 @@
+//! Björck orthonormalisation (thesis eq. `equation:bjork`): `W_0 = W / scale`, `Q_k = I - W_kᵀW_k`,
+//! `W_{k+1} = W_k (I + 1/2 Q_k + 3/8 Q_k² + … + (-1)^p C(-1/2, p) Q_k^p)`. Of a wide matrix the rows are made orthonormal.
+//!
+//! Every iterate is W times a polynomial in the Gram matrix `G = WᵀW`, so with `G = U Λ Uᵀ` the whole iteration is
+//! `W U p(Λ) Uᵀ`, where the scalar function p is the same iteration on one singular value. That costs one small
+//! eigendecomposition and two thin products whatever the order and the number of iterations, and the derivative is exact:
+//! that of a function of a symmetric matrix, from the divided differences of p (Daleckii and Krein).
+//!
+//! The scale is treated as a constant of the step. Where the iteration has converged the result does not depend on it.
+
+use std::sync::OnceLock;
+
+use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
+use serde::{Deserialize, Serialize};
+
+/// What the weights are divided by before the iteration, which converges where all singular values are below sqrt 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scaling {
+    /// The largest singular value, exactly: the eigenvalues are at hand, so that no power iteration has to estimate it.
+    #[default]
+    Spectral,
+    /// sqrt(rows · cols), as the published runs had it. It is far above the largest singular value: small singular values
+    /// need more iterations.
+    Published,
+}
+
+/// Settings of the projection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Orthonormal {
+    /// Terms of the expansion beyond the identity.
+    pub order: usize,
+    /// Iterations.
+    pub iterations: usize,
+    /// The division before the first.
+    pub scaling: Scaling,
+}
+
+impl Default for Orthonormal {
+    /// The published order and number of iterations.
+    fn default() -> Self {
+        Self { order: 2, iterations: 25, scaling: Scaling::Spectral }
+    }
+}
+
+impl Orthonormal {
+    /// Refuses settings that project nothing.
+    pub(super) fn check(&self) -> gnarl_graph::Result<()> {
+        let refuse = |what: &str| Err(gnarl_graph::Error::argument("weights", what));
+        match (self.order, self.iterations) {
+            (0, _) | (51.., _) => refuse("the order of the projection must lie in 1 to 50"),
+            (_, 0) => refuse("the projection needs at least 1 iteration"),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the iteration multiplies a singular value of `sqrt(lambda)` by, and that factor's derivative by `lambda`.
+    fn factor(&self, lambda: f64, scale: f64) -> (f64, f64) {
+        // Σ c_j q^j with c_j = (-1)^j C(-1/2, j), by Horner from the highest term; c_j / c_{j-1} = (2j - 1) / 2j.
+        let coefficients: Vec<f64> = (1..=self.order)
+            .scan(1.0, |c, j| {
+                *c *= (2 * j - 1) as f64 / (2 * j) as f64;
+                Some(*c)
+            })
+            .collect();
+        let series = |q: f64| {
+            let (mut value, mut slope) = (0.0, 0.0);
+            for c in coefficients.iter().rev().chain([&1.0]) {
+                slope = slope * q + value;
+                value = value * q + c;
+            }
+            (value, slope)
+        };
+        // The square of the singular value so far is lambda · factor².
+        let (mut factor, mut slope) = (1.0 / scale, 0.0);
+        for _ in 0..self.iterations {
+            let q = 1.0 - lambda * factor * factor;
+            let q_slope = -(factor * factor + 2.0 * lambda * factor * slope);
+            let (value, by_q) = series(q);
+            slope = slope * value + factor * by_q * q_slope;
+            factor *= value;
+        }
+        (factor, slope)
+    }
+}
+
+/// The weight with orthonormal columns, or rows if it is wide. A matrix of zeros stays one.
+pub fn orthonormal(weight: &Tensor, settings: Orthonormal) -> Result<Tensor> {
+    let (rows, cols) = weight.dims2()?;
+    if rows < cols {
+        return orthonormal(&weight.t()?.contiguous()?, settings)?.t()?.contiguous();
+    }
+    weight.apply_op1(Bjorck { settings, decomposition: OnceLock::new() })
+}
+
+/// `|WᵀW - I|` in the Frobenius norm, along the shorter side: zero for an orthonormal matrix.
+pub fn departure(weight: &Tensor) -> Result<f64> {
+    let (rows, cols) = weight.dims2()?;
+    let tall = if rows < cols { weight.t()?.contiguous()? } else { weight.clone() };
+    let gram = gram(&tall)?;
+    let size = rows.min(cols);
+    let squares = gram.iter().enumerate().map(|(i, g)| (g - f64::from(i % (size + 1) == 0)).powi(2));
+    Ok(squares.sum::<f64>().sqrt())
+}
+
+/// `WᵀW` in double precision: small singular values would be lost in single.
+fn gram(weight: &Tensor) -> Result<Vec<f64>> {
+    let wide = weight.to_dtype(DType::F64)?;
+    wide.t()?.matmul(&wide)?.flatten_all()?.to_vec1::<f64>()
+}
+
+/// The projection of one weight, with what its derivative needs.
+#[derive(Debug)]
+struct Bjorck {
+    settings: Orthonormal,
+    decomposition: OnceLock<Decomposition>,
+}
+
+/// Eigenvectors of the Gram matrix (columns), and p with its divided differences.
+#[derive(Debug)]
+struct Decomposition {
+    size: usize,
+    vectors: Vec<f64>,
+    projector: Vec<f64>,
+    differences: Vec<f64>,
+}
+
+impl Decomposition {
+    fn new(rows: usize, gram: &[f64], settings: Orthonormal) -> Result<Self> {
+        let size = (gram.len() as f64).sqrt() as usize;
+        if gram.iter().any(|g| !g.is_finite()) {
+            bail!("a weight is not a finite number");
+        }
+        let Ok((values, columns)) = gnarl_linalg::symmetric_eigen(size, gram, true) else {
+            bail!("the singular values of a weight cannot be found")
+        };
+        let vectors = transpose(size, &columns);
+        let values: Vec<f64> = values.into_iter().map(|v| v.max(0.0)).collect();
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        let scale = match settings.scaling {
+            Scaling::Spectral if largest > 0.0 => largest.sqrt(),
+            Scaling::Spectral => 1.0,
+            Scaling::Published => ((rows * size) as f64).sqrt(),
+        };
+        let factors: Vec<(f64, f64)> = values.iter().map(|&lambda| settings.factor(lambda, scale)).collect();
+        let mut differences = vec![0.0; size * size];
+        for i in 0..size {
+            for j in 0..size {
+                let apart = values[i] - values[j];
+                // Of eigenvalues this close the slope is more exact than the difference of two nearly equal numbers.
+                differences[i * size + j] = if apart.abs() <= 1e-5 * values[i].max(values[j]) {
+                    0.5 * (factors[i].1 + factors[j].1)
+                } else {
+                    (factors[i].0 - factors[j].0) / apart
+                };
+            }
+        }
+        let mut scaled = vectors.clone();
+        for row in scaled.chunks_exact_mut(size) {
+            row.iter_mut().zip(&factors).for_each(|(v, (factor, _))| *v *= factor);
+        }
+        let projector = times(size, &scaled, &columns);
+        Ok(Self { size, vectors, projector, differences })
+    }
+
+    /// The gradient by the Gram matrix, from that by the projector.
+    fn by_gram(&self, by_projector: &[f64]) -> Vec<f64> {
+        let n = self.size;
+        let transposed = transpose(n, &self.vectors);
+        let symmetric: Vec<f64> =
+            (0..n * n).map(|k| 0.5 * (by_projector[k] + by_projector[k % n * n + k / n])).collect();
+        let mut inner = times(n, &times(n, &transposed, &symmetric), &self.vectors);
+        inner.iter_mut().zip(&self.differences).for_each(|(g, d)| *g *= d);
+        times(n, &times(n, &self.vectors, &inner), &transposed)
+    }
+}
+
+/// The product of square matrices, row by row.
+fn times(n: usize, a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; n * n];
+    for (out, row) in out.chunks_exact_mut(n).zip(a.chunks_exact(n)) {
+        for (&factor, added) in row.iter().zip(b.chunks_exact(n)) {
+            out.iter_mut().zip(added).for_each(|(o, v)| *o += factor * v);
+        }
+    }
+    out
+}
+
+fn transpose(n: usize, a: &[f64]) -> Vec<f64> {
+    (0..n * n).map(|k| a[k % n * n + k / n]).collect()
+}
+
+/// A square matrix in single precision.
+fn square(n: usize, values: &[f64]) -> Result<Tensor> {
+    Tensor::from_iter(values.iter().map(|&v| v as f32), &Device::Cpu)?.reshape((n, n))
+}
+
+impl CustomOp1 for Bjorck {
+    fn name(&self) -> &'static str {
+        "bjorck"
+    }
+
+    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (Some((from, to)), Ok(values)) = (layout.contiguous_offsets(), storage.as_slice::<f32>()) else {
+            bail!("an orthonormal weight must be a contiguous matrix of f32")
+        };
+        let (rows, cols) = layout.shape().dims2()?;
+        let weight = Tensor::from_slice(&values[from..to], (rows, cols), &Device::Cpu)?;
+        let decomposition = Decomposition::new(rows, &gram(&weight)?, self.settings)?;
+        let projected = weight.matmul(&square(cols, &decomposition.projector)?)?;
+        // A second call would find the same.
+        let _ = self.decomposition.set(decomposition);
+        Ok((CpuStorage::F32(projected.flatten_all()?.to_vec1::<f32>()?), layout.shape().clone()))
+    }
+
+    fn bwd(&self, weight: &Tensor, _projected: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let Some(decomposition) = self.decomposition.get() else { bail!("bjorck: backward before forward") };
+        let n = decomposition.size;
+        let weight = weight.detach();
+        // Y = W P with P = p(WᵀW): dW = dY P + 2 W dG.
+        let by_projector = weight.t()?.matmul(grad)?.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
+        let by_gram = square(n, &decomposition.by_gram(&by_projector))?;
+        let direct = grad.matmul(&square(n, &decomposition.projector)?)?;
+        Ok(Some((direct + (weight.matmul(&by_gram)? * 2.0)?)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::init::Init;
+    use crate::tensor::testing::{check_gradients, random};
+
+    fn glorot(rows: usize, cols: usize) -> Tensor {
+        let values = Init::Glorot.values(&[rows, cols], &mut gnarl_graph::random::stream(7, "orthonormal test", 0));
+        Tensor::from_vec(values, (rows, cols), &Device::Cpu).unwrap()
+    }
+
+    /// The iteration of the thesis, step by step, in double precision.
+    fn by_steps(weight: &Tensor, scale: f64, order: usize, iterations: usize) -> Vec<f64> {
+        let mut w = (weight.to_dtype(DType::F64).unwrap() / scale).unwrap();
+        let eye = Tensor::eye(w.dims()[1], DType::F64, &Device::Cpu).unwrap();
+        for _ in 0..iterations {
+            let q = (&eye - w.t().unwrap().matmul(&w).unwrap()).unwrap();
+            let (mut sum, mut power, mut binomial) = (eye.clone(), eye.clone(), 1.0);
+            for p in 1..=order {
+                // C(-1/2, p) = C(-1/2, p - 1) (-1/2 - p + 1) / p
+                binomial *= (-0.5 - p as f64 + 1.0) / p as f64;
+                power = power.matmul(&q).unwrap();
+                sum = (sum + (&power * (binomial * if p % 2 == 0 { 1.0 } else { -1.0 })).unwrap()).unwrap();
+            }
+            w = w.matmul(&sum).unwrap();
+        }
+        w.flatten_all().unwrap().to_vec1().unwrap()
+    }
+
+    fn largest_difference(a: &Tensor, b: &[f64]) -> f64 {
+        let a = a.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        a.iter().zip(b).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn the_closed_form_is_the_iteration() {
+        let weight = random(&[9, 5], 3);
+        for (order, iterations) in [(1, 1), (1, 7), (2, 1), (2, 3), (3, 2), (7, 4)] {
+            let settings = Orthonormal { order, iterations, scaling: Scaling::Published };
+            let expected = by_steps(&weight, 45f64.sqrt(), order, iterations);
+            let off = largest_difference(&orthonormal(&weight, settings).unwrap(), &expected);
+            assert!(off < 1e-6, "order {order}, {iterations} iterations: {off}");
+        }
+    }
+
+    /// Newton's iteration for the polar factor, `X ← (X + X⁻ᵀ) / 2`, on a matrix whose inverse is known by hand.
+    #[test]
+    fn the_limit_is_the_polar_factor() {
+        let (mut a, mut b, mut c, mut d) = (2.0f64, 1.0, -0.5, 3.0);
+        let weight = Tensor::new(&[[2f32, 1.0], [-0.5, 3.0]], &Device::Cpu).unwrap();
+        for _ in 0..30 {
+            let det = a * d - b * c;
+            (a, b, c, d) = ((a + d / det) / 2.0, (b - c / det) / 2.0, (c - b / det) / 2.0, (d + a / det) / 2.0);
+        }
+        let off = largest_difference(&orthonormal(&weight, Orthonormal::default()).unwrap(), &[a, b, c, d]);
+        assert!(off < 1e-6, "{off}");
+    }
+
+    #[test]
+    fn glorot_matrices_become_orthonormal() {
+        for (rows, cols) in [(1433, 16), (16, 16), (16, 64), (64, 16), (1, 5), (5, 1)] {
+            let weight = glorot(rows, cols);
+            let off = departure(&orthonormal(&weight, Orthonormal::default()).unwrap()).unwrap();
+            assert!(off <= 1e-3, "{rows} x {cols}: {off}");
+            assert!(departure(&weight).unwrap() > 0.1, "{rows} x {cols} was orthonormal before");
+        }
+    }
+
+    #[test]
+    fn gradients() {
+        for settings in [
+            Orthonormal { order: 1, iterations: 2, scaling: Scaling::Published },
+            Orthonormal { order: 3, iterations: 1, scaling: Scaling::Published },
+            Orthonormal { order: 2, iterations: 30, scaling: Scaling::Published },
+        ] {
+            for shape in [[7, 3], [3, 7], [4, 4]] {
+                check_gradients(&[random(&shape, 11)], |v| orthonormal(&v[0], settings));
+            }
+        }
+        // Converged, the scale has no part in the derivative.
+        check_gradients(&[random(&[6, 3], 5)], |v| orthonormal(&v[0], Orthonormal::default()));
+        // Equal singular values: the divided differences are slopes.
+        let equal = Tensor::new(&[[2f32, 0.0], [0.0, 2.0], [0.0, 0.0]], &Device::Cpu).unwrap();
+        check_gradients(&[equal], |v| orthonormal(&v[0], Orthonormal::default()));
+    }
+
+    #[test]
+    fn odd_matrices_have_defined_results() {
+        let zeros = Tensor::zeros((4, 2), DType::F32, &Device::Cpu).unwrap();
+        let projected = orthonormal(&zeros, Orthonormal::default()).unwrap();
+        assert_eq!(projected.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [0.0; 8]);
+        let broken = Tensor::new(&[[f32::NAN], [1.0]], &Device::Cpu).unwrap();
+        let e = orthonormal(&broken, Orthonormal::default()).unwrap_err().to_string();
+        assert!(e.contains("not a finite number"), "{e}");
+        let e = Orthonormal { order: 0, ..Orthonormal::default() }.check().unwrap_err().to_string();
+        assert!(e.contains("order"), "{e}");
+    }
+}
