@@ -2,8 +2,8 @@
 
 Each case holds a graph's name, the input, the parameters, the output, an upstream gradient G, and the gradients of
 sum(output * G) to the input and to every parameter. Parameters carry gnarl's names and shapes: a linear map's matrix is
-[in, out], the transpose of PyTorch's. H2GCN and GPR-GNN are not in PyTorch Geometric and are written here with dense
-matrices, from the formulas of their papers.
+[in, out], the transpose of PyTorch's. H2GCN, GPR-GNN and RGCN are not in PyTorch Geometric and are written here with
+dense matrices, from the formulas of their papers.
 """
 
 import json
@@ -239,6 +239,31 @@ def combinations_on(graph):
         boosted_on(run, a, count)
 
 
+def gaussians_on(graph):
+    """RGCN (Zhu et al. 2019): the means after two layers of Gaussians."""
+    n, edges = GRAPHS[graph]
+    index = edge_index(edges)
+    a = torch.eye(n)
+    a[index[0], index[1]] = 1
+    d = a.sum(1)
+    for_means, for_variances = d.rsqrt().diag() @ a @ d.rsqrt().diag(), d.reciprocal().diag() @ a @ d.reciprocal().diag()
+    widths = [(IN_DIM, HIDDEN), (HIDDEN, OUT_DIM)]
+    layers = [(Linear(*w, bias=False), Linear(*w, bias=False)) for w in widths]
+
+    def forward(x):
+        mean, variance = x, x
+        for by_mean, by_variance in layers:
+            mean, variance = torch.nn.functional.elu(by_mean(mean)), by_variance(variance).relu()
+            attention = torch.exp(-variance)
+            mean, variance = for_means @ (mean * attention), for_variances @ (variance * attention * attention)
+        return mean
+
+    own = []
+    for i, (by_mean, by_variance) in enumerate(layers):
+        own += linear(f"layers.{i}.mean.", by_mean) + linear(f"layers.{i}.variance.", by_variance)
+    record("rgcn", graph, features(n, IN_DIM), forward, own, hidden=HIDDEN, layers=2, out_dim=OUT_DIM)
+
+
 def layers_on(graph):
     n, edges = GRAPHS[graph]
     index = edge_index(edges)
@@ -322,6 +347,8 @@ def main():
     readouts()
     for graph in GRAPHS:
         combinations_on(graph)
+    for graph in GRAPHS:
+        gaussians_on(graph)
     graphs = {name: {"num_nodes": n, "edges": edges} for name, (n, edges) in GRAPHS.items()}
     made_by = {"torch": torch.__version__.split("+")[0], "torch_geometric": torch_geometric.__version__}
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in CASES)

@@ -122,7 +122,7 @@ impl Model {
         let self_loops = Operator::from_pattern(a_hat.pattern().clone());
         let attention =
             AttentionSettings { heads: s.heads, concat: s.concat, negative_slope: 0.2, dropout: 0.0, site: 0 };
-        let gin = GinSettings { train_epsilon: s.train_epsilon, batch_norm: false };
+        let gin = GinSettings { train_epsilon: s.train_epsilon, ..GinSettings::default() };
         let (p, name) = (&mut params, "layer");
         let (layer, operator): (Box<dyn Layer>, Operator) = match case.layer.as_str() {
             "gcn" => (Box::new(Gcn::new(p, name, in_dim, s.out_dim, rng).unwrap()), a_hat),

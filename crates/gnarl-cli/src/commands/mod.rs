@@ -12,6 +12,7 @@ pub mod predict;
 pub mod reproduce;
 pub mod spectrum;
 pub mod train;
+mod weights;
 
 use gnarl_graph::dataset::{self, Dataset, Loaded};
 use gnarl_graph::{Error, Graph};

@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use super::adaptive::{self, Adaptive, DepthArgs, DepthReport};
 use super::load;
+use super::weights::WeightsArgs;
 use crate::args::Global;
 use crate::output::{self, Report, real};
 use crate::{interrupt, progress};
@@ -30,10 +31,11 @@ pub struct ModelArgs {
     #[arg(long, value_name = "NAME")]
     pub data: String,
     /// gcn, gat, gatv2, gin, sage, sgc, appnp, pna, h2gcn or mlp; or a way of combining layers: jk-cat, jk-max, jk-lstm (each also with
-    /// -gin), gcnii, gpr-gnn, gpr-gin, adagcn
+    /// -gin), gcnii, gpr-gnn, gpr-gin, adagcn; or the defence rgcn
     #[arg(long)]
     pub model: Backbone,
-    /// Settings to start from: default (the best known) or thesis
+    /// Settings to start from: default (the best known), thesis (its ch. 3 and 4), thesis-ch5 or thesis-ch6 (its studies of
+    /// robustness)
     #[arg(long, default_value = "default")]
     pub recipe: Recipe,
     /// Operator: A, L, Q, L_rw, L_sym, A_hat, H, or cgso to learn one [default: the one of the model's paper]
@@ -69,6 +71,8 @@ pub struct ModelArgs {
     /// Batch normalisation inside GIN's perceptrons
     #[arg(long)]
     pub batch_norm: bool,
+    #[command(flatten)]
+    pub weights: WeightsArgs,
     /// Training epochs [default: 200]
     #[arg(long)]
     pub epochs: Option<usize>,
@@ -185,6 +189,7 @@ impl ModelArgs {
         set(&mut network.heads, self.heads);
         set(&mut network.attention_dropout, self.attention_dropout);
         network.batch_norm |= self.batch_norm;
+        self.weights.apply(&mut network)?;
         set(&mut training.epochs, self.epochs);
         set(&mut training.learning_rate, self.lr);
         set(&mut training.exponent_learning_rate, self.exponent_lr);

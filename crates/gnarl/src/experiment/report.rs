@@ -378,10 +378,7 @@ fn compare_with_baseline(rows: &mut [RowReport], baseline: Option<&str>) -> Resu
 
 /// The name of a recipe, as on the command line.
 pub fn recipe_name(recipe: Recipe) -> &'static str {
-    match recipe {
-        Recipe::Default => "default",
-        Recipe::Thesis => "thesis",
-    }
+    Recipe::ALL.iter().find(|(_, known)| *known == recipe).map_or("?", |(name, _)| name)
 }
 
 fn status_name(status: Status) -> &'static str {

@@ -18,7 +18,19 @@ pub struct Gcn {
 impl Gcn {
     /// Glorot weights, zero bias.
     pub fn new(params: &mut Params, name: &str, in_dim: usize, out_dim: usize, rng: &mut Rng) -> Result<Self> {
-        Ok(Self { linear: Linear::glorot(params, name, in_dim, out_dim, true, rng)? })
+        Self::with_bias(params, name, in_dim, out_dim, true, rng)
+    }
+
+    /// The same, with a bias or without.
+    pub fn with_bias(
+        params: &mut Params,
+        name: &str,
+        in_dim: usize,
+        out_dim: usize,
+        bias: bool,
+        rng: &mut Rng,
+    ) -> Result<Self> {
+        Ok(Self { linear: Linear::glorot(params, name, in_dim, out_dim, bias, rng)? })
     }
 }
 

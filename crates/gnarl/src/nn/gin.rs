@@ -13,12 +13,20 @@ use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, relu_dropout};
 
 /// Settings of a GIN layer.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GinSettings {
     /// Train ε; it starts at zero either way.
     pub train_epsilon: bool,
     /// Batch normalisation between the two linear maps.
     pub batch_norm: bool,
+    /// Whether the linear maps add an offset.
+    pub bias: bool,
+}
+
+impl Default for GinSettings {
+    fn default() -> Self {
+        Self { train_epsilon: false, batch_norm: false, bias: true }
+    }
 }
 
 /// One GIN layer with a two-layer perceptron.
@@ -41,10 +49,10 @@ impl Gin {
         settings: GinSettings,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let first = Linear::kaiming(params, &format!("{name}.mlp.0"), in_dim, hidden, true, rng)?;
+        let first = Linear::kaiming(params, &format!("{name}.mlp.0"), in_dim, hidden, settings.bias, rng)?;
         let norm =
             settings.batch_norm.then(|| BatchNorm::new(params, &format!("{name}.norm"), hidden, rng)).transpose()?;
-        let second = Linear::kaiming(params, &format!("{name}.mlp.1"), hidden, out_dim, true, rng)?;
+        let second = Linear::kaiming(params, &format!("{name}.mlp.1"), hidden, out_dim, settings.bias, rng)?;
         let epsilon = settings
             .train_epsilon
             .then(|| params.add(format!("{name}.eps"), &[1], Init::Constant(0.0), Group::Scalar, rng))
@@ -117,14 +125,14 @@ mod tests {
         let (params, layer) = planted(GinSettings::default());
         assert_close(&predict(&layer, &adjacency(&path()), &params, &x), &[23.5, 7.5, 6.5], 1e-6, "ε = 0");
         // Twice own plus neighbours: 4, 9, 10.
-        let (params, layer) = planted(GinSettings { train_epsilon: true, batch_norm: false });
+        let (params, layer) = planted(GinSettings { train_epsilon: true, ..GinSettings::default() });
         plant(&params, "gin.eps", &[1.0]);
         assert_close(&predict(&layer, &adjacency(&path()), &params, &x), &[14.5, 9.5, 10.5], 1e-6, "ε = 1");
     }
 
     #[test]
     fn batch_norm_comes_before_the_relu() {
-        let (params, layer) = planted(GinSettings { train_epsilon: false, batch_norm: true });
+        let (params, layer) = planted(GinSettings { batch_norm: true, ..GinSettings::default() });
         // Statistics 0 and 1 - 1e-5 leave 3, 7, 6 and 2, -2, -1; the shift lifts the second ones by 2.
         plant(&params, "gin.norm.variance", &[1.0 - 1e-5; 2]);
         plant(&params, "gin.norm.shift", &[0.0, 2.0]);

@@ -9,7 +9,7 @@ use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::stream;
 use serde::{Deserialize, Serialize};
 
-use super::bodies::{Body, Build, INPUT_SITE, Plan, appnp, boosted, gcnii, gpr, h2gcn, jumping, sgc, stack};
+use super::bodies::{Body, Build, INPUT_SITE, Plan, appnp, boosted, gcnii, gpr, h2gcn, jumping, rgcn, sgc, stack};
 use super::init::Init;
 use super::layer::{OperatorScalar, Propagation};
 use super::linear::Input;
@@ -59,6 +59,8 @@ pub enum Backbone {
     GprGnn,
     /// Learned weights over GIN layers.
     GprGin,
+    /// Gaussian representations that hear less from uncertain neighbours (Zhu et al. 2019, RGCN).
+    Rgcn,
     /// AdaBoost over depths (Sun et al. 2021).
     AdaGcn,
 }
@@ -71,6 +73,8 @@ struct Entry {
     /// The operator its paper uses.
     usual: UsualOperator,
     build: Build,
+    /// Whether it is layer after layer.
+    stacked: bool,
     /// Whether it can have no layers.
     from_zero: bool,
     /// Why there is nothing for a learned operator to learn, if so.
@@ -86,7 +90,12 @@ const DEAF: &str = "does not use an operator's values: there is nothing for cgso
 const ONE_BY_ONE: &str = "trains one learner after the other: an operator that cgso goes on learning would change under those already trained";
 
 const fn entry(backbone: Backbone, name: &'static str, usual: UsualOperator, build: Build) -> Entry {
-    Entry { backbone, name, usual, build, from_zero: false, fixed_operator: None }
+    Entry { backbone, name, usual, build, stacked: false, from_zero: false, fixed_operator: None }
+}
+
+/// One that is layer after layer.
+const fn stacked(backbone: Backbone, name: &'static str, usual: UsualOperator) -> Entry {
+    Entry { stacked: true, ..entry(backbone, name, usual, stack::build) }
 }
 
 impl Entry {
@@ -102,17 +111,17 @@ impl Entry {
 }
 
 /// Every backbone: the one list that names, help, networks and tests come from.
-const ENTRIES: [Entry; 20] = [
-    entry(Backbone::Gcn, "gcn", A_HAT, stack::build),
-    entry(Backbone::Gat, "gat", LOOPS, stack::build),
-    entry(Backbone::GatV2, "gatv2", LOOPS, stack::build),
-    entry(Backbone::Gin, "gin", A, stack::build),
-    entry(Backbone::Sage, "sage", H, stack::build),
+const ENTRIES: [Entry; 21] = [
+    stacked(Backbone::Gcn, "gcn", A_HAT),
+    stacked(Backbone::Gat, "gat", LOOPS),
+    stacked(Backbone::GatV2, "gatv2", LOOPS),
+    stacked(Backbone::Gin, "gin", A),
+    stacked(Backbone::Sage, "sage", H),
     entry(Backbone::Sgc, "sgc", A_HAT, sgc::build),
     entry(Backbone::Appnp, "appnp", A_HAT, appnp::build),
-    entry(Backbone::Pna, "pna", A, stack::build).fixed(DEAF),
+    stacked(Backbone::Pna, "pna", A).fixed(DEAF),
     entry(Backbone::H2gcn, "h2gcn", SYMMETRIC, h2gcn::build),
-    entry(Backbone::Mlp, "mlp", A, stack::build).or_none().fixed(DEAF),
+    stacked(Backbone::Mlp, "mlp", A).or_none().fixed(DEAF),
     entry(Backbone::JkCat, "jk-cat", A_HAT, jumping::build).or_none(),
     entry(Backbone::JkMax, "jk-max", A_HAT, jumping::build).or_none(),
     entry(Backbone::JkLstm, "jk-lstm", A_HAT, jumping::build).or_none(),
@@ -122,6 +131,7 @@ const ENTRIES: [Entry; 20] = [
     entry(Backbone::Gcnii, "gcnii", A_HAT, gcnii::build).or_none(),
     entry(Backbone::GprGnn, "gpr-gnn", A_HAT, gpr::build).or_none(),
     entry(Backbone::GprGin, "gpr-gin", A, gpr::build).or_none(),
+    entry(Backbone::Rgcn, "rgcn", A_HAT, rgcn::build),
     entry(Backbone::AdaGcn, "adagcn", A_HAT, boosted::build).or_none().fixed(ONE_BY_ONE),
 ];
 
@@ -145,6 +155,11 @@ impl Backbone {
     /// The operator its paper uses.
     pub fn usual_operator(self) -> UsualOperator {
         self.entry().usual
+    }
+
+    /// Whether it is layer after layer.
+    pub fn is_stack(self) -> bool {
+        self.entry().stacked
     }
 
     /// Why it cannot learn its operator; `None` where it can.
@@ -219,12 +234,40 @@ pub struct NetworkConfig {
     pub appnp_steps: usize,
     /// APPNP: the teleport probability.
     pub appnp_alpha: f64,
+    /// Whether the layers of GCN and GIN add an offset.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub bias: bool,
+    /// Whether a stack of layers ends in a linear map: all layers then have the hidden width.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub head: bool,
+    /// Whether the maps that the weights axis works on start orthonormal.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub orthogonal_start: bool,
+    /// Deviation of the Gaussian noise that hidden representations of a stack get while training (NoisyGNN).
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub noise: f32,
     /// What is asked of the weights.
     #[serde(default, skip_serializing_if = "WeightsChoice::is_free")]
     pub weights: WeightsChoice,
     /// The scalars of a learnable operator; none for a fixed one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operator_scalars: Vec<OperatorScalar>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(set: &bool) -> bool {
+    *set
+}
+
+fn is_no(set: &bool) -> bool {
+    !set
+}
+
+fn is_none(noise: &f32) -> bool {
+    *noise == 0.0
 }
 
 impl NetworkConfig {
@@ -242,6 +285,10 @@ impl NetworkConfig {
             batch_norm: false,
             appnp_steps: 10,
             appnp_alpha: 0.1,
+            bias: true,
+            head: false,
+            orthogonal_start: false,
+            noise: 0.0,
             weights: WeightsChoice::Free,
             operator_scalars: Vec::new(),
         }
@@ -269,6 +316,15 @@ impl NetworkConfig {
             return refuse(format!("{} heads must divide the hidden width {}", self.heads, self.hidden));
         }
         self.weights.check()?;
+        if !self.bias && !matches!(self.backbone, Backbone::Gcn | Backbone::Gin) {
+            return refuse(format!("only gcn and gin can do without offsets, not {}", self.backbone));
+        }
+        if (self.head || self.noise != 0.0) && !self.backbone.entry().stacked {
+            return refuse(format!("a head and noise are for stacks of layers, not for {}", self.backbone));
+        }
+        if !(self.noise >= 0.0 && self.noise.is_finite()) {
+            return refuse(format!("noise {} must be at least 0", self.noise));
+        }
         if !(0.0..=1.0).contains(&self.appnp_alpha) {
             return refuse(format!("appnp alpha {} must lie in 0 to 1", self.appnp_alpha));
         }
@@ -308,6 +364,9 @@ impl Network {
             params.add(format!("operator.{}", s.name), &[1], Init::Constant(s.start), group, rng)
         };
         let scalars = config.operator_scalars.iter().map(scalar).collect::<Result<_>>()?;
+        if config.orthogonal_start {
+            params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
+        }
         Ok(Self { config: config.clone(), in_dim, num_classes, params, body, scalars })
     }
 
@@ -436,6 +495,71 @@ mod tests {
         assert_share(left(&with_input, 1).into_iter(), 0.125, "the input and two layers");
         assert_share(one.iter().zip(&other).map(|(a, b)| *a && *b), 0.0625, "two steps");
         assert_eq!(one, left(&plain, 1), "the same step again");
+    }
+
+    /// The weights axis for every backbone: a pass sees orthonormal maps, once projected and not once per use, and gradients
+    /// reach the weights behind them.
+    #[test]
+    fn every_backbone_can_have_orthonormal_weights() {
+        let hear = Propagation {
+            two_hop: Some(crate::nn::layer::two_hop_operator(&path()).unwrap()),
+            ..adjacency(&path()).into()
+        };
+        let x = Input::Dense(crate::tensor::testing::random(&[3, 6], 2));
+        for (name, backbone) in Backbone::ALL {
+            let weights = WeightsChoice::Orthonormal(crate::weights::Orthonormal::default());
+            let config = NetworkConfig { hidden: 4, heads: 2, weights, ..NetworkConfig::new(backbone) };
+            let network = Network::new(&config, 6, 3, 1.0, 1).unwrap();
+            let weights = network.params().weights().unwrap();
+            let scores = network.forward(&hear, &x, &Pass::training(&weights, 1)).unwrap();
+            let grads = scores.sqr().unwrap().sum_all().unwrap().backward().unwrap();
+            let mut constrained = 0;
+            for (id, seen) in weights.iter().filter(|(id, _)| network.params().get(*id).group == Group::Weight) {
+                let off = crate::weights::departure(seen).unwrap();
+                assert!(off < 1e-3, "{name}: {} is off by {off}", network.params().get(id).name);
+                assert!(grads.get(&network.params().get(id).var).is_some(), "{name}: no gradient");
+                constrained += 1;
+            }
+            assert!(constrained > 0, "{name} has nothing to constrain");
+        }
+    }
+
+    #[test]
+    fn a_head_reads_classes_off_hidden_representations() {
+        let config =
+            NetworkConfig { hidden: 2, layers: 1, head: true, bias: false, ..NetworkConfig::new(Backbone::Gcn) };
+        let network = Network::new(&config, 1, 1, 0.0, 1).unwrap();
+        plant(network.params(), "layers.0.weight", &[1.0, -1.0]);
+        plant(network.params(), "head.weight", &[2.0, 3.0]);
+        plant(network.params(), "head.bias", &[0.5]);
+        let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &Device::Cpu).unwrap());
+        let weights = network.params().weights().unwrap();
+        let y = network.forward(&adjacency(&path()).into(), &x, &Pass::evaluation(&weights)).unwrap();
+        // Heard: -2, 5, -2; relu of it and of its negative: 2 · heard above zero, 3 · |heard| below.
+        assert_eq!(y.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [6.5, 10.5, 6.5]);
+        for (config, what) in [
+            (NetworkConfig { head: true, ..NetworkConfig::new(Backbone::Sgc) }, "stacks of layers, not for sgc"),
+            (NetworkConfig { bias: false, ..NetworkConfig::new(Backbone::Gat) }, "only gcn and gin"),
+            (NetworkConfig { noise: f32::NAN, ..NetworkConfig::new(Backbone::Gcn) }, "noise NaN"),
+        ] {
+            let e = config.check().unwrap_err().to_string();
+            assert!(e.contains(what), "{e}");
+        }
+    }
+
+    #[test]
+    fn noise_is_for_training_alone() {
+        let config = NetworkConfig { noise: 0.5, dropout: 0.0, ..NetworkConfig::new(Backbone::Gcn) };
+        let network = Network::new(&config, 1, 2, 0.0, 1).unwrap();
+        let weights = network.params().weights().unwrap();
+        let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &Device::Cpu).unwrap());
+        let scores = |pass: &Pass<'_>| {
+            let y = network.forward(&adjacency(&path()).into(), &x, pass).unwrap();
+            y.flatten_all().unwrap().to_vec1::<f32>().unwrap()
+        };
+        assert_ne!(scores(&Pass::training(&weights, 1)), scores(&Pass::training(&weights, 2)));
+        assert_eq!(scores(&Pass::training(&weights, 1)), scores(&Pass::training(&weights, 1)));
+        assert_eq!(scores(&Pass::evaluation(&weights)), scores(&Pass::evaluation(&weights)));
     }
 
     #[test]

@@ -7,7 +7,8 @@ use std::ops::{Index, Range};
 use std::sync::Mutex;
 
 use candle_core::{Device, Result, Tensor, Var, bail};
-use gnarl_graph::random::{Rng, mix};
+use gnarl_graph::random::{Rng, mix, stream};
+use rand_distr::{Distribution, StandardNormal};
 
 use super::init::Init;
 use crate::tensor::Dropout;
@@ -67,6 +68,15 @@ impl Params {
         let var = Var::from_tensor(&Tensor::from_vec(values, shape, &Device::Cpu)?)?;
         self.list.push(Param { name, var, group });
         Ok(ParamId(self.list.len() - 1))
+    }
+
+    /// Draws what the weights axis works on anew, with orthonormal columns or rows.
+    pub fn start_orthogonal(&self, rng: &mut Rng) -> Result<()> {
+        for p in self.list.iter().filter(|p| p.group == Group::Weight) {
+            let values = Init::Orthogonal.values(p.var.dims(), rng);
+            p.var.set(&Tensor::from_vec(values, p.var.shape(), &Device::Cpu)?)?;
+        }
+        Ok(())
     }
 
     /// Every parameter.
@@ -178,17 +188,18 @@ pub struct Pass<'a> {
     weights: &'a Weights,
     key: Option<u64>,
     updates: Mutex<Vec<(ParamId, Tensor)>>,
+    penalties: Mutex<Vec<Tensor>>,
 }
 
 impl<'a> Pass<'a> {
     /// A pass that predicts: no dropout, stored statistics.
     pub fn evaluation(weights: &'a Weights) -> Self {
-        Self { weights, key: None, updates: Mutex::default() }
+        Self { weights, key: None, updates: Mutex::default(), penalties: Mutex::default() }
     }
 
     /// A pass that trains; `key` fixes its random draws.
     pub fn training(weights: &'a Weights, key: u64) -> Self {
-        Self { weights, key: Some(key), updates: Mutex::default() }
+        Self { weights, key: Some(key), updates: Mutex::default(), penalties: Mutex::default() }
     }
 
     /// Whether this pass trains.
@@ -207,6 +218,25 @@ impl<'a> Pass<'a> {
             Some(key) if rate > 0.0 => Dropout { rate, key: mix(key ^ mix(site)) },
             _ => Dropout::NONE,
         }
+    }
+
+    /// Independent Gaussian noise of one place in the model; none when predicting.
+    pub fn noise(&self, deviation: f32, site: u64, shape: &[usize]) -> Result<Option<Tensor>> {
+        let Some(key) = self.key.filter(|_| deviation > 0.0) else { return Ok(None) };
+        let rng = &mut stream(mix(key ^ mix(site)), "noise", 0);
+        let draw = |_| deviation * <StandardNormal as Distribution<f32>>::sample(&StandardNormal, rng);
+        let values: Vec<f32> = (0..shape.iter().product()).map(draw).collect();
+        Tensor::from_vec(values, shape, &Device::Cpu).map(Some)
+    }
+
+    /// Notes a term that training adds to the loss.
+    pub fn note_penalty(&self, penalty: Tensor) {
+        self.penalties.lock().unwrap_or_else(|e| e.into_inner()).push(penalty);
+    }
+
+    /// The terms noted so far.
+    pub fn take_penalties(&self) -> Vec<Tensor> {
+        std::mem::take(&mut self.penalties.lock().unwrap_or_else(|e| e.into_inner()))
     }
 
     /// Notes a new value of a running statistic.

@@ -262,6 +262,7 @@ pub fn train(
         let pass = Pass::training(&weights, mix(seed ^ mix(epoch as u64)));
         let scores = model.scores(&train_on.hear, &train_on.input, &pass)?;
         let loss_tensor = model.loss(&scores, &train_on.targets)?;
+        let loss_tensor = pass.take_penalties().iter().try_fold(loss_tensor, |sum, penalty| sum + penalty)?;
         let loss = loss_tensor.to_scalar::<f32>()?;
         if !loss.is_finite() {
             if let Some((_, _, snapshot)) = &best {

@@ -42,7 +42,7 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
     let second = Linear::kaiming(params, "mlp.1", hidden, plan.num_classes, true, rng)?;
     let shares = params.add("shares".into(), &[steps + 1], Init::Constant(0.0), Group::Scalar, rng)?;
     params.get(shares).var.set(&Tensor::from_vec(pagerank_shares(steps), steps + 1, &Device::Cpu)?)?;
-    let settings = GinSettings { train_epsilon: false, batch_norm: config.batch_norm };
+    let settings = GinSettings { batch_norm: config.batch_norm, ..GinSettings::default() };
     let mut gin = |i: usize| Gin::new(params, &format!("layers.{i}"), hidden, hidden, hidden, settings, rng);
     let rounds = match config.backbone {
         Backbone::GprGin => Rounds::Gin((0..steps).map(&mut gin).collect::<Result<_>>()?),

@@ -40,7 +40,7 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
     let config = plan.config;
     let (hidden, count) = (config.hidden, config.layers);
     let is_gin = matches!(config.backbone, Backbone::JkCatGin | Backbone::JkMaxGin | Backbone::JkLstmGin);
-    let gin = GinSettings { train_epsilon: false, batch_norm: config.batch_norm };
+    let gin = GinSettings { batch_norm: config.batch_norm, ..GinSettings::default() };
     let mut layers: Vec<Box<dyn Layer>> = Vec::with_capacity(count);
     for i in 0..count {
         let (name, from) = (format!("layers.{i}"), if i == 0 { plan.in_dim } else { hidden });

@@ -4,12 +4,13 @@
 //! | --- | --- |
 //! | `stack` | layer after layer: GCN, GAT, GATv2, GIN, GraphSAGE, PNA, MLP |
 //! | `sgc`, `appnp`, `h2gcn` | one network each |
+//! | `rgcn` | RGCN: representations with a mean and a variance, a defence |
 //! | `jumping` | JK-Net: every layer's representations joined before the answer (cat, max, LSTM attention) |
 //! | `gcnii` | GCNII: a share of the first representation in every round, near-identity weights |
 //! | `gpr` | GPR-GNN and its GIN form: a learned weight for every round |
 //! | `boosted` | AdaGCN: a learner for every depth, added up |
 //!
-//! The last four are thesis ch. 4's other ways of combining layers (`dynam:tab:results_with_baselines`). With no layers each is
+//! The last four of them are thesis ch. 4's other ways of combining layers (`dynam:tab:results_with_baselines`). With no layers each is
 //! what its formula leaves: a map of a node's own features.
 
 pub(super) mod appnp;
@@ -18,6 +19,7 @@ pub(super) mod gcnii;
 pub(super) mod gpr;
 pub(super) mod h2gcn;
 pub(super) mod jumping;
+pub(super) mod rgcn;
 pub(super) mod sgc;
 pub(crate) mod stack;
 
@@ -75,6 +77,7 @@ pub type Build = fn(&Plan<'_>, &mut Params, &mut Rng) -> Result<Box<dyn Body>>;
 pub(super) const INPUT_SITE: u64 = 1 << 32;
 const ATTENTION_SITES: u64 = 2 << 32;
 const EMBEDDING_SITE: u64 = 3 << 32;
+const NOISE_SITES: u64 = 4 << 32;
 
 /// The first `rows` rows: where the last round hears fewer nodes than the ones before, those that it gives.
 fn head(h: &Tensor, rows: usize) -> Result<Tensor> {

@@ -1,10 +1,10 @@
-//! Layer, ReLU, dropout, layer, …: the last layer gives the scores. An MLP of depth 0 is one linear map; PNA has a linear
+//! Layer, ReLU, dropout, layer, …: the last layer gives the scores, or a linear head after it. An MLP of depth 0 is one linear map; PNA has a linear
 //! embedding first.
 
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::{ATTENTION_SITES, Body, EMBEDDING_SITE, Plan};
+use super::{ATTENTION_SITES, Body, EMBEDDING_SITE, NOISE_SITES, Plan};
 use crate::nn::gat::{AttentionSettings, Gat};
 use crate::nn::gatv2::GatV2;
 use crate::nn::gcn::Gcn;
@@ -16,12 +16,15 @@ use crate::nn::network::{Backbone, NetworkConfig};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::nn::pna::Pna;
 use crate::nn::sage::Sage;
+use crate::tensor::Dropout;
 
 #[derive(Debug)]
 struct Stack {
     embed: Option<Linear>,
     layers: Vec<Box<dyn Layer>>,
     dropout: f32,
+    noise: f32,
+    head: Option<Linear>,
     /// Whether its layers hear anybody.
     hears: bool,
 }
@@ -36,7 +39,7 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
     let widths = |i: usize| if i == 0 { first } else { config.hidden };
     let layers = (0..count)
         .map(|i| {
-            let last = i + 1 == count;
+            let last = i + 1 == count && !config.head;
             let to = if last { plan.num_classes } else { config.hidden };
             let name = format!("layers.{i}");
             let place = Place { name: &name, site: i as u64, from: widths(i), to, is_last: last };
@@ -45,7 +48,12 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
         .collect::<Result<_>>()?;
     let embed =
         embedded.then(|| Linear::kaiming(params, "embed", plan.in_dim, config.hidden, true, rng)).transpose()?;
-    Ok(Box::new(Stack { embed, layers, dropout: config.dropout, hears }))
+    let head = config
+        .head
+        .then(|| Linear::kaiming(params, "head", config.hidden, plan.num_classes, true, rng))
+        .transpose()?
+        .map(|head| head.free(params));
+    Ok(Box::new(Stack { embed, layers, dropout: config.dropout, noise: config.noise, head, hears }))
 }
 
 /// Where a layer stands in a network.
@@ -79,7 +87,7 @@ pub(crate) fn layer(
         site: ATTENTION_SITES + site,
     };
     let dim = to / attention.heads;
-    let gin = GinSettings { train_epsilon: false, batch_norm: config.batch_norm };
+    let gin = GinSettings { train_epsilon: false, batch_norm: config.batch_norm, bias: config.bias };
     Ok(match config.backbone {
         Backbone::Gat => Box::new(Gat::new(params, name, from, dim, attention, rng)?),
         Backbone::GatV2 => Box::new(GatV2::new(params, name, from, dim, attention, rng)?),
@@ -87,7 +95,7 @@ pub(crate) fn layer(
         Backbone::Sage => Box::new(Sage::new(params, name, from, to, rng)?),
         Backbone::Pna => Box::new(Pna::new(params, name, from, to, mean_log_degree, rng)?),
         Backbone::Mlp => Box::new(Deaf::new(params, name, from, to, rng)?),
-        _ => Box::new(Gcn::new(params, name, from, to, rng)?),
+        _ => Box::new(Gcn::with_bias(params, name, from, to, config.bias, rng)?),
     })
 }
 
@@ -100,13 +108,23 @@ impl Body for Stack {
             None => x.clone(),
         };
         for (i, layer) in self.layers.iter().enumerate() {
-            if i + 1 == self.layers.len() {
-                return layer.forward(hear.round(i), &x, pass);
+            let last = i + 1 == self.layers.len();
+            let dropout = match (last, &self.head) {
+                (true, None) => return layer.forward(hear.round(i), &x, pass),
+                // The study drops between the layers, not before the head.
+                (true, Some(_)) => Dropout::NONE,
+                (false, _) => pass.dropout(self.dropout, i as u64),
+            };
+            let mut h = layer.forward_activated(hear.round(i), &x, pass, dropout)?;
+            if let Some(noise) = pass.noise(self.noise, NOISE_SITES + i as u64, h.dims())? {
+                h = (h + noise)?;
             }
-            let dropout = pass.dropout(self.dropout, i as u64);
-            x = Input::Dense(layer.forward_activated(hear.round(i), &x, pass, dropout)?);
+            x = Input::Dense(h);
         }
-        candle_core::bail!("a network has at least one layer")
+        match &self.head {
+            Some(head) => head.forward(&x, pass),
+            None => candle_core::bail!("a network has at least one layer"),
+        }
     }
 
     fn input_maps(&self) -> Vec<ParamId> {

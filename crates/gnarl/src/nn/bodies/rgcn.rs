@@ -1,0 +1,145 @@
+//! RGCN (Zhu et al. 2019): every representation is a Gaussian with a mean and a variance, and an uncertain neighbour is heard
+//! less.
+//!
+//! A layer makes `m' = Φ (m ∘ a)` and `v' = (Φ ∘ Φ)(v ∘ a ∘ a)` with `a = exp(-v)` from `m = elu(h_m W_m)` and
+//! `v = relu(h_v W_v)`: the variance of a weighted sum of independent Gaussians has the squares of the weights. For A_hat the
+//! squares are `D^-1 (A + I) D^-1`, the paper's second operator. Training draws the scores, `m + ε sqrt(v)`, and keeps the first
+//! layer's Gaussians near the standard one by a divergence; predicting takes the mean. The decay of the paper's loss is left to the
+//! training's own, so that networks compared without decay have none.
+
+use candle_core::{Result, Tensor};
+use gnarl_graph::random::Rng;
+
+use super::{Body, NOISE_SITES, Plan};
+use crate::nn::layer::Propagation;
+use crate::nn::linear::{Input, Linear};
+use crate::nn::params::{ParamId, Params, Pass};
+use crate::tensor::{Operator, dropout};
+
+/// The paper's weight of the divergence.
+const DIVERGENCE: f64 = 5e-4;
+/// Keeps logarithms and roots of a variance of zero finite.
+const TINY: f64 = 1e-8;
+
+#[derive(Debug)]
+struct Rgcn {
+    layers: Vec<Gaussian>,
+    dropout: f32,
+}
+
+#[derive(Debug)]
+struct Gaussian {
+    mean: Linear,
+    variance: Linear,
+}
+
+pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let count = plan.config.layers;
+    let layers = (0..count)
+        .map(|i| {
+            let from = if i == 0 { plan.in_dim } else { plan.config.hidden };
+            let to = if i + 1 == count { plan.num_classes } else { plan.config.hidden };
+            let mut map = |part: &str| Linear::glorot(params, &format!("layers.{i}.{part}"), from, to, false, rng);
+            Ok(Gaussian { mean: map("mean")?, variance: map("variance")? })
+        })
+        .collect::<Result<_>>()?;
+    Ok(Box::new(Rgcn { layers, dropout: plan.config.dropout }))
+}
+
+impl Gaussian {
+    /// Mean and variance of what nodes are after this round.
+    fn forward(
+        &self,
+        operator: &Operator,
+        squared: &Operator,
+        (mean, variance): (&Input, &Input),
+        pass: &Pass<'_>,
+    ) -> Result<(Tensor, Tensor)> {
+        let mean = self.mean.forward(mean, pass)?.elu(1.0)?;
+        let variance = self.variance.forward(variance, pass)?.relu()?;
+        let heard = variance.neg()?.exp()?;
+        let mean = operator.apply(&(mean * &heard)?)?;
+        let variance = squared.apply(&(variance * (&heard * &heard)?)?)?;
+        Ok((mean, variance))
+    }
+}
+
+/// How far Gaussians are from the standard one, up to a constant: the mean over coordinates, the sum over nodes.
+fn divergence(mean: &Tensor, variance: &Tensor) -> Result<Tensor> {
+    let (_, width) = mean.dims2()?;
+    let apart = ((mean.sqr()? + variance)? - (variance + TINY)?.log()?)?;
+    apart.sum_all()? * (0.5 * DIVERGENCE / width as f64)
+}
+
+impl Body for Rgcn {
+    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let (mut mean, mut variance) = (x.clone(), x.clone());
+        for (i, layer) in self.layers.iter().enumerate() {
+            let operator = hear.round(i);
+            let squared = operator.with_values(&operator.values()?.sqr()?)?;
+            let (m, v) = layer.forward(operator, &squared, (&mean, &variance), pass)?;
+            if i == 0 && pass.trains() {
+                pass.note_penalty(divergence(&m, &v)?);
+            }
+            if i + 1 == self.layers.len() {
+                return match pass.noise(1.0, NOISE_SITES, m.dims())? {
+                    Some(noise) => m + (noise * (v + TINY)?.sqrt()?)?,
+                    None => Ok(m),
+                };
+            }
+            let site = 2 * i as u64;
+            mean = Input::Dense(dropout(&m, pass.dropout(self.dropout, site))?);
+            variance = Input::Dense(dropout(&v, pass.dropout(self.dropout, site + 1))?);
+        }
+        candle_core::bail!("a network has at least one layer")
+    }
+
+    fn input_maps(&self) -> Vec<ParamId> {
+        self.layers.first().map_or_else(Vec::new, |first| vec![first.mean.weight, first.variance.weight])
+    }
+
+    /// The divergence looks at every node.
+    fn reach(&self) -> Option<usize> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::{assert_close, path, plant};
+    use crate::nn::{Backbone, Network, NetworkConfig};
+    use crate::tensor::testing::random;
+
+    #[test]
+    fn by_hand() {
+        let config = NetworkConfig { layers: 1, ..NetworkConfig::new(Backbone::Rgcn) };
+        let network = Network::new(&config, 1, 1, 0.0, 1).unwrap();
+        plant(network.params(), "layers.0.mean.weight", &[1.0]);
+        plant(network.params(), "layers.0.variance.weight", &[0.5]);
+        let a = crate::nn::testing::adjacency(&path());
+        let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &candle_core::Device::Cpu).unwrap());
+        let weights = network.params().weights().unwrap();
+        let y = network.forward(&a.into(), &x, &Pass::evaluation(&weights)).unwrap();
+        // Variances 0.5, 0, 2; what is said: 1 e^-0.5, elu(-2) = e^-2 - 1, 4 e^-2.
+        let said = [(-0.5f32).exp(), (-2f32).exp() - 1.0, 4.0 * (-2f32).exp()];
+        let y = y.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        assert_close(&y, &[said[1], said[0] + said[2], said[1]], 1e-6, "means");
+    }
+
+    #[test]
+    fn training_draws_scores_and_notes_a_penalty_predicting_does_not() {
+        let network = Network::new(&NetworkConfig::new(Backbone::Rgcn), 4, 3, 0.0, 1).unwrap();
+        let (hear, x) = (crate::nn::testing::adjacency(&path()).into(), Input::Dense(random(&[3, 4], 1)));
+        let weights = network.params().weights().unwrap();
+        let scores = |pass: &Pass<'_>| {
+            let y = network.forward(&hear, &x, pass).unwrap();
+            (y.flatten_all().unwrap().to_vec1::<f32>().unwrap(), pass.take_penalties().len())
+        };
+        let (one, noted) = scores(&Pass::training(&weights, 1));
+        assert_eq!(noted, 1);
+        assert_ne!(one, scores(&Pass::training(&weights, 2)).0);
+        assert_eq!(one, scores(&Pass::training(&weights, 1)).0);
+        assert_eq!(scores(&Pass::evaluation(&weights)).1, 0);
+    }
+}
