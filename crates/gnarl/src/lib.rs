@@ -11,6 +11,7 @@
 //! | [`depth`] | the depth axis: an exit at every layer, and policies that say where a node leaves |
 //! | [`task`] | node classification: data in, result out |
 //! | [`classifier`] | a trained model as attacks and inference see it: a graph in, class scores out |
+//! | [`robustness`] | how far answers move when inputs do: estimates and bounds |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 
 pub mod classifier;
@@ -19,6 +20,7 @@ pub mod error;
 pub mod experiment;
 pub mod nn;
 pub mod operator;
+pub mod robustness;
 pub mod task;
 pub mod tensor;
 pub mod train;
