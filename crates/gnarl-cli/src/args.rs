@@ -14,6 +14,7 @@ use crate::commands::cluster::ClusterArgs;
 use crate::commands::energy::EnergyArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::ReproduceArgs;
+use crate::commands::robustness::RobustnessArgs;
 use crate::commands::train::TrainArgs;
 
 /// Threads one may ask for. Beyond this a typing error is likelier than a machine.
@@ -73,6 +74,8 @@ pub enum Command {
     Train(TrainArgs),
     /// Classes by a saved model
     Predict(PredictArgs),
+    /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds
+    Robustness(RobustnessArgs),
     /// How long things take here
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -10,6 +10,7 @@ pub mod energy;
 pub mod growth;
 pub mod predict;
 pub mod reproduce;
+pub mod robustness;
 pub mod spectrum;
 pub mod train;
 mod weights;

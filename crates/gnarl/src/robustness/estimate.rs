@@ -35,6 +35,37 @@ pub enum Neighbourhood {
         /// The law of their number.
         law: FlipLaw,
     },
+    /// Both at once, each by its own law.
+    Both {
+        /// Where features are drawn from.
+        ball: Ball,
+        /// The most flips.
+        flips: usize,
+        /// The law of their number.
+        law: FlipLaw,
+    },
+}
+
+impl Neighbourhood {
+    fn ball(&self) -> Option<&Ball> {
+        match self {
+            Neighbourhood::Features(ball) | Neighbourhood::Both { ball, .. } => Some(ball),
+            Neighbourhood::Structure { .. } => None,
+        }
+    }
+
+    fn flips(&self) -> Option<(usize, FlipLaw)> {
+        match *self {
+            Neighbourhood::Features(_) => None,
+            Neighbourhood::Structure { flips, law } | Neighbourhood::Both { flips, law, .. } => Some((flips, law)),
+        }
+    }
+
+    /// The graph with its edges drawn anew; `None` where they stay.
+    fn draw_graph(&self, graph: &Graph, rng: &mut Rng) -> gnarl_graph::Result<Option<Graph>> {
+        let Some((flips, law)) = self.flips() else { return Ok(None) };
+        flipped(graph, &FlipBall::new(graph.num_nodes(), flips, law)?.draw(rng)).map(Some)
+    }
 }
 
 /// What to estimate, and how well.
@@ -51,14 +82,23 @@ pub struct Settings {
 }
 
 impl Settings {
-    fn check(&self) -> gnarl_graph::Result<()> {
+    /// Refuses settings that say nothing, and a neighbourhood that the graph does not have.
+    pub fn check(&self, graph: &Graph) -> gnarl_graph::Result<()> {
+        let refuse = |what: String| Err(GraphError::argument("robustness", what));
         if self.samples == 0 {
-            return Err(GraphError::argument("robustness", "0 samples say nothing, at least 1 is needed"));
+            return refuse("0 samples say nothing, at least 1 is needed".into());
         }
-        match self.sigmas.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
-            Some(s) => Err(GraphError::argument("robustness", format!("sigma {s} must be a finite number above 0"))),
-            None => Ok(()),
+        if let Some(s) = self.sigmas.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
+            return refuse(format!("sigma {s} must be a finite number above 0"));
         }
+        if graph.num_nodes() == 0 {
+            return refuse("the graph has no nodes".into());
+        }
+        if self.neighbourhood.ball().is_some() && graph.features().is_none_or(|f| f.num_cols() == 0) {
+            return refuse("the graph has no features to perturb; --target structure moves its edges".into());
+        }
+        let ball = self.neighbourhood.flips().map(|(flips, law)| FlipBall::new(graph.num_nodes(), flips, law));
+        ball.transpose().map(|_| ())
     }
 }
 
@@ -68,8 +108,10 @@ pub struct Exceedance {
     /// The distance.
     pub sigma: f64,
     /// The share of samples beyond it: the estimate of `Adv_eps[f]`.
+    #[serde(rename = "estimate")]
     pub probability: f64,
     /// Its 95 % interval (Wilson 1927).
+    #[serde(rename = "ci")]
     pub interval: [f64; 2],
 }
 
@@ -83,10 +125,12 @@ pub struct Estimate {
     /// The standard error of the mean; none of a single sample.
     pub standard_error: Option<f64>,
     /// The mean's 95 % interval, by the normal law.
+    #[serde(rename = "ci")]
     pub interval: Option<[f64; 2]>,
     /// The largest scaled distance seen.
     pub largest: f64,
     /// For each sigma.
+    #[serde(rename = "adv")]
     pub exceedances: Vec<Exceedance>,
     /// The mean share of answers whose class changed.
     pub changed: f64,
@@ -174,20 +218,14 @@ pub fn estimate(classifier: &dyn Classifier, graph: &Graph, settings: &Settings)
     let Some(model) = classifier.white_box() else {
         return estimate_over(std::slice::from_ref(graph), |graph| classifier.scores(graph), settings);
     };
-    settings.check()?;
-    check_graph(graph, settings)?;
+    settings.check(graph)?;
     let subject = Subject::new(model, graph)?;
     let base = Answer::new(subject.scores(None, None)?)?;
     let one = |sample: usize| -> Result<Moved> {
         let rng = &mut generator(settings.seed, sample);
-        let scores = match settings.neighbourhood {
-            Neighbourhood::Features(ball) => subject.scores(None, Some(&subject.moved_input(&ball, rng)?))?,
-            Neighbourhood::Structure { flips, law } => {
-                let ball = FlipBall::new(graph.num_nodes(), flips, law)?;
-                subject.scores(Some(&flipped(graph, &ball.draw(rng))?), None)?
-            }
-        };
-        base.distance(&Answer::new(scores)?)
+        let other = settings.neighbourhood.draw_graph(graph, rng)?;
+        let input = settings.neighbourhood.ball().map(|ball| subject.moved_input(ball, rng)).transpose()?;
+        base.distance(&Answer::new(subject.scores(other.as_ref(), input.as_ref())?)?)
     };
     Ok(summary((0..settings.samples).into_par_iter().map(one).collect::<Result<_>>()?, &settings.sigmas))
 }
@@ -198,50 +236,31 @@ pub fn estimate_over<F>(graphs: &[Graph], scores: F, settings: &Settings) -> Res
 where
     F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync,
 {
-    settings.check()?;
     if graphs.is_empty() {
         return Err(GraphError::argument("robustness", "there is no graph to perturb").into());
     }
-    graphs.iter().try_for_each(|graph| check_graph(graph, settings))?;
+    graphs.iter().try_for_each(|graph| settings.check(graph))?;
     let bases = graphs.par_iter().map(|graph| Answer::new(scores(graph)?)).collect::<Result<Vec<_>>>()?;
     let one = |draw: usize| -> Result<Moved> {
         let (graph, base) = (&graphs[draw / settings.samples], &bases[draw / settings.samples]);
         let rng = &mut generator(settings.seed, draw);
-        let moved = match settings.neighbourhood {
-            Neighbourhood::Features(ball) => moved_features(graph, &ball, rng)?,
-            Neighbourhood::Structure { flips, law } => {
-                flipped(graph, &FlipBall::new(graph.num_nodes(), flips, law)?.draw(rng))?
-            }
-        };
+        let mut moved = settings.neighbourhood.draw_graph(graph, rng)?.unwrap_or_else(|| graph.clone());
+        if let Some(ball) = settings.neighbourhood.ball() {
+            moved = moved_features(&moved, ball, rng)?;
+        }
         base.distance(&Answer::new(scores(&moved)?)?)
     };
     let draws = graphs.len() * settings.samples;
     Ok(summary((0..draws).into_par_iter().map(one).collect::<Result<_>>()?, &settings.sigmas))
 }
 
-/// The flipped graph that sample `sample` of [`estimate`] looks at.
-pub fn drawn_graph(graph: &Graph, flips: usize, law: FlipLaw, seed: u64, sample: usize) -> Result<Graph> {
-    let ball = FlipBall::new(graph.num_nodes(), flips, law)?;
-    Ok(flipped(graph, &ball.draw(&mut generator(seed, sample)))?)
+/// The graph that sample `sample` of [`estimate`] looks at; `None` where only features move.
+pub fn drawn_graph(graph: &Graph, settings: &Settings, sample: usize) -> Result<Option<Graph>> {
+    Ok(settings.neighbourhood.draw_graph(graph, &mut generator(settings.seed, sample))?)
 }
 
 fn generator(seed: u64, sample: usize) -> Rng {
     stream(seed, "robustness", sample as u64)
-}
-
-/// Refuses a neighbourhood that the graph does not have.
-fn check_graph(graph: &Graph, settings: &Settings) -> Result<()> {
-    let refuse = |what: &str| Err(GraphError::argument("robustness", what).into());
-    if graph.num_nodes() == 0 {
-        return refuse("the graph has no nodes");
-    }
-    match settings.neighbourhood {
-        Neighbourhood::Features(_) if graph.features().is_none_or(|f| f.num_cols() == 0) => {
-            refuse("the graph has no features to perturb; --target structure moves its edges")
-        }
-        Neighbourhood::Features(_) => Ok(()),
-        Neighbourhood::Structure { flips, law } => Ok(FlipBall::new(graph.num_nodes(), flips, law).map(|_| ())?),
-    }
 }
 
 /// The graph with a point of the ball added to its features.
@@ -502,7 +521,7 @@ mod tests {
         assert!(fast.mean > 0.0);
         for (sample, (a, b)) in fast.distances.iter().zip(&slow.distances).enumerate() {
             assert!((a - b).abs() < 1e-5, "{a} and {b}");
-            let drawn = drawn_graph(&graph, 5, FlipLaw::Uniform, 1, sample).unwrap();
+            let drawn = drawn_graph(&graph, &settings, sample).unwrap().unwrap();
             let base = Answer::new(model.scores(&graph).unwrap()).unwrap();
             let moved = base.distance(&Answer::new(model.scores(&drawn).unwrap()).unwrap()).unwrap();
             assert!((moved.scaled - b).abs() < 1e-9, "sample {sample} is another graph");

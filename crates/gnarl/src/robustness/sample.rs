@@ -325,9 +325,8 @@ mod tests {
     #[test]
     fn the_thesis_directions_are_uniform_for_one_and_infinity_alone() {
         for (norm, right) in NORMS.into_iter().zip([true, false, false, true]) {
-            let first = |sampler, seed| -> Vec<f64> {
-                rows(norm, sampler, 8, seed).iter().map(|row| row[0].abs()).collect()
-            };
+            let first =
+                |sampler, seed| -> Vec<f64> { rows(norm, sampler, 8, seed).iter().map(|row| row[0].abs()).collect() };
             let gap = kolmogorov_two(&first(Sampler::Thesis, 3), &first(Sampler::Exact, 4));
             let limit = critical(DRAWS / 2);
             assert_eq!(gap < limit, right, "p = {norm}: {gap} against {limit}");
