@@ -11,8 +11,10 @@
 //! | [`depth`] | the depth axis: an exit at every layer, and policies that say where a node leaves |
 //! | [`task`] | node classification: data in, result out |
 //! | [`classifier`] | a trained model as attacks and inference see it: a graph in, class scores out |
+//! | [`attack`] | changes to features and edges that make answers wrong, within a budget |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 
+pub mod attack;
 pub mod classifier;
 pub mod depth;
 pub mod error;
