@@ -463,7 +463,7 @@ mod tests {
 
     #[test]
     fn a_surrogate_attacks_what_has_no_gradients_and_less_well_than_the_model_itself() {
-        let through = |surrogate| AttackStudy { surrogate, ..study(Kind::PgdFeatures, 0.5, Mode::Evasion) };
+        let through = |surrogate| AttackStudy { surrogate, ..study(Kind::PgdFeatures, 0.1, Mode::Evasion) };
         let (own, other) = (runs(&through(false)).unwrap(), runs(&through(true)).unwrap());
         let after = |runs: &[AttackRun]| mean(runs, |r| r.attacked_accuracy);
         assert!(after(&own) < after(&other), "{} against {}", after(&own), after(&other));
