@@ -9,6 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use gnarl_graph::centrality::Centrality;
 
+use crate::commands::attack::AttackArgs;
 use crate::commands::bench::BenchCommand;
 use crate::commands::cluster::ClusterArgs;
 use crate::commands::energy::EnergyArgs;
@@ -72,6 +73,8 @@ pub enum Command {
     Cluster(ClusterArgs),
     /// Train a model and say how well it does
     Train(TrainArgs),
+    /// Change a graph within a budget and see how many answers of a model turn wrong
+    Attack(AttackArgs),
     /// Classes by a saved model
     Predict(PredictArgs),
     /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds

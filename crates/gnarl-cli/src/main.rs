@@ -85,6 +85,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Some(Command::Energy(args)) => output::print(global, commands::energy::run(global, args)?),
         Some(Command::Cluster(args)) => output::print(global, commands::cluster::run(global, args)?),
         Some(Command::Train(args)) => output::print(global, commands::train::run(global, args)?),
+        Some(Command::Attack(args)) => output::print(global, commands::attack::run(global, args)?),
         Some(Command::Predict(args)) => output::print(global, commands::predict::run(global, args)?),
         Some(Command::Robustness(args)) => output::print(global, commands::robustness::run(global, args)?),
         Some(Command::Bench(BenchCommand::Epoch(args))) => output::print(global, commands::bench::epoch(global, args)?),
@@ -129,6 +130,7 @@ fn fail(error: &anyhow::Error) -> ExitCode {
     let code = match of_graph {
         Some(Error::Download { .. } | Error::NotConverged { .. }) => 1,
         Some(_) => 2,
+        None if matches!(error.downcast_ref(), Some(gnarl::Error::Internal { .. })) => 1,
         None => match error.downcast_ref::<std::io::Error>() {
             Some(_) => 1,
             None => 2,

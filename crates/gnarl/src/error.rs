@@ -32,6 +32,15 @@ pub enum Error {
         learning_rate: f64,
     },
 
+    /// A promise that the library makes and did not keep: a fault of ours, never of the input.
+    #[error("{op}: {what}; this is a fault in gnarl, please report it")]
+    Internal {
+        /// What broke its promise.
+        op: &'static str,
+        /// How.
+        what: String,
+    },
+
     /// A checkpoint that does not fit what it is used on.
     #[error("{}: {what}", file.display())]
     Checkpoint {

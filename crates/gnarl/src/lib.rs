@@ -12,8 +12,10 @@
 //! | [`task`] | node classification: data in, result out |
 //! | [`classifier`] | a trained model as attacks and inference see it: a graph in, class scores out |
 //! | [`robustness`] | how far answers move when inputs do: estimates and bounds |
+//! | [`attack`] | changes to features and edges that make answers wrong, within a budget |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 
+pub mod attack;
 pub mod classifier;
 pub mod depth;
 pub mod error;

@@ -119,7 +119,8 @@ impl DepthArgs {
 }
 
 impl Adaptive {
-    fn config(&self, config: &Config) -> DepthConfig {
+    /// The library's settings for it.
+    pub fn config(&self, config: &Config) -> DepthConfig {
         DepthConfig {
             scheme: self.scheme,
             network: config.network.clone(),

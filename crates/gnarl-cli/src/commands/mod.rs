@@ -1,6 +1,7 @@
 //! One file per command: from arguments to a [`Report`](crate::output::Report).
 
 pub mod adaptive;
+pub mod attack;
 pub mod bench;
 pub mod centrality;
 pub mod cluster;

@@ -1,5 +1,6 @@
 //! Tasks: data in, result out.
 
+pub mod attack;
 pub mod depth;
 pub mod node;
 pub mod recipe;

@@ -1,0 +1,233 @@
+//! `gnarl attack`: train a model, change its graph within a budget, and say how many of its answers turn wrong.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use clap::Args;
+use gnarl::attack::{Attack, Kind, Loss, Norm, Options, Scope};
+use gnarl::nn::Backbone;
+use gnarl::task::attack::{AttackRun, AttackStudy, Known, Mode};
+use gnarl::task::{depth, node};
+use gnarl::train::{Watch, median};
+use gnarl_graph::{Graph, Split};
+use serde::Serialize;
+
+use super::adaptive::DepthArgs;
+use super::train::{Accuracy, Config, ModelArgs, load_with_splits};
+use crate::args::Global;
+use crate::output::{self, Report, real};
+use crate::{interrupt, progress};
+
+/// `gnarl attack`
+#[derive(Debug, Args)]
+pub struct AttackArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    #[command(flatten)]
+    pub depth: DepthArgs,
+    #[command(flatten)]
+    pub attack: AttackOptions,
+    /// Runs, each with its own seed and, where there are several, its own split
+    #[arg(long, default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub runs: usize,
+}
+
+/// The attack.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "The attack")]
+pub struct AttackOptions {
+    /// gaussian, pgd-features, pgd-structure, dice, random-flips, random-add or random-remove
+    #[arg(long, value_name = "KIND")]
+    pub attack: Kind,
+    /// How much may change: psi of gaussian, a share of the features' norm for pgd-features, a share of the edges for the others
+    /// [default: the thesis', 0.5, 0.15 and 0.1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub budget: Option<f64>,
+    /// evasion (a trained model's input is attacked) or poisoning (the graph it is trained on)
+    #[arg(long, default_value = "evasion")]
+    pub mode: Mode,
+    /// Let the attacker look into a GCN of their own instead of the model; when poisoning that is always so
+    #[arg(long)]
+    pub surrogate: bool,
+    /// What the attacker takes for the classes of nodes that are not for training: true, or predicted by the model looked into
+    #[arg(long, value_name = "KIND", default_value = "true")]
+    pub labels: Known,
+    /// Of pgd-features: l2 or linf [default: l2]
+    #[arg(long)]
+    pub norm: Option<Norm>,
+    /// Of pgd-features: whether every node has a budget or the whole matrix one: node or matrix [default: node]
+    #[arg(long)]
+    pub scope: Option<Scope>,
+    /// Of pgd: what is climbed, margin or cross-entropy [default: margin]
+    #[arg(long)]
+    pub loss: Option<Loss>,
+    /// Of pgd: steps of ascent [default: 100]
+    #[arg(long, value_name = "N")]
+    pub steps: Option<usize>,
+    /// Of pgd-features: starting points [default: 2]
+    #[arg(long, value_name = "N")]
+    pub starts: Option<usize>,
+    /// Of pgd-structure: pairs without an edge that are looked at together [default: 50000]
+    #[arg(long, value_name = "PAIRS")]
+    pub block: Option<usize>,
+    /// Of pgd-structure: draws of whole flips [default: 20]
+    #[arg(long, value_name = "N")]
+    pub draws: Option<usize>,
+}
+
+impl AttackOptions {
+    fn attack(&self) -> gnarl_graph::Result<Attack> {
+        let Self { norm, scope, loss, steps, starts, block, draws, .. } = *self;
+        Attack::new(self.attack, self.budget, Options { norm, scope, loss, steps, starts, block, draws })
+    }
+}
+
+/// Everything needed to run it again.
+#[derive(Debug, Serialize)]
+pub struct AttackConfig {
+    #[serde(flatten)]
+    model: Config,
+    attack: Attack,
+    mode: Mode,
+    surrogate: bool,
+    labels: Known,
+}
+
+/// What `gnarl attack` found.
+#[derive(Debug, Serialize)]
+pub struct AttackReport {
+    data: String,
+    model: String,
+    attack: Kind,
+    /// Of the clean model on the clean graph, as `gnarl train` says it.
+    test_accuracy: Accuracy,
+    val_accuracy: Accuracy,
+    clean_accuracy: Accuracy,
+    attacked_accuracy: Accuracy,
+    /// Per cent of the test nodes that were right before and are wrong after.
+    success_rate: Accuracy,
+    /// Median milliseconds of a training step.
+    epoch_ms: f64,
+    /// Seconds of an attack, on average.
+    attack_seconds: f64,
+    seconds: f64,
+    interrupted: bool,
+    config: AttackConfig,
+    runs: Vec<AttackRun>,
+}
+
+/// Trains, attacks and reports.
+pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
+    let start = Instant::now();
+    // A wrong option should not wait for the data.
+    let attack = args.attack.attack()?;
+    let (data, graph, splits) = load_with_splits(global, &args.model.data, args.runs)?;
+    let adaptive = args.depth.adaptive(&args.model)?;
+    let mut config = args.model.config_with(&data, adaptive, args.runs, global.seed)?;
+    config.training.check()?;
+    if config.depth.is_none() {
+        config.network.check()?;
+    }
+
+    let AttackOptions { mode, surrogate, labels, .. } = args.attack;
+    let stop: &AtomicBool = interrupt::flag();
+    settle_operator(&mut config, &graph, &splits, stop)?;
+    let exits = config.depth.as_ref().map(|depth| (depth.scheme, depth.own));
+    let (operator, network, training) = (config.preparation.operator, config.network.clone(), config.training.clone());
+    let study = AttackStudy { operator, network, training, exits, attack, mode, surrogate, known: labels };
+    study.check()?;
+
+    // AdaGCN trains a learner for every depth, one after the other.
+    let learners = match &config.depth {
+        Some(depth) => depth.scheme.num_trainings(depth.max_depth),
+        None if config.network.backbone == Backbone::AdaGcn => config.network.layers + 1,
+        None => 1,
+    };
+    let steps = (args.runs * config.training.epochs * learners * study.trainings()) as u64;
+    let bar = progress::steps(&format!("{} against {} on {data}", attack.kind(), config.network.backbone), steps);
+    let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop };
+    let runs = study.runs(&scaled(&graph, &config)?, &splits, args.runs, global.seed, &watch)?;
+    bar.finish_and_clear();
+
+    let over = |f: fn(&AttackRun) -> f64| Accuracy::of(runs.iter().map(f).collect());
+    Ok(AttackReport {
+        data,
+        model: config.network.backbone.to_string(),
+        attack: attack.kind(),
+        test_accuracy: over(|r| r.clean_accuracy)?,
+        val_accuracy: over(|r| r.val_accuracy)?,
+        clean_accuracy: over(|r| r.clean_accuracy)?,
+        attacked_accuracy: over(|r| r.attacked_accuracy)?,
+        success_rate: over(|r| r.success_rate)?,
+        epoch_ms: median(runs.iter().map(|r| r.epoch_ms).collect()),
+        attack_seconds: runs.iter().map(|r| r.attack_seconds).sum::<f64>() / runs.len() as f64,
+        seconds: start.elapsed().as_secs_f64(),
+        interrupted: runs.iter().any(|r| r.interrupted),
+        config: AttackConfig { model: config, attack, mode, surrogate, labels },
+        runs,
+    })
+}
+
+/// Chooses the initialisation of a learnable operator where that is left open, as `gnarl train` does.
+fn settle_operator(config: &mut Config, graph: &Graph, splits: &[Split], stop: &AtomicBool) -> anyhow::Result<()> {
+    let candidates = config.preparation.operator.candidates();
+    if candidates == 1 {
+        return Ok(());
+    }
+    let steps = (candidates * config.runs * config.training.epochs) as u64;
+    let bar = progress::steps(&format!("initialisations on {}", config.data), steps);
+    let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop };
+    let Config { preparation, network, training, runs, seed, .. } = &*config;
+    config.preparation = match &config.depth {
+        None => node::settled_runs(graph, *preparation, network, training, splits, *runs, *seed, &watch)?.preparation,
+        Some(adaptive) => {
+            depth::settled_runs(graph, *preparation, &adaptive.config(config), splits, *runs, *seed, &watch)?
+                .preparation
+        }
+    };
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// The graph with its features as the model sees them: what is attacked is what is heard.
+fn scaled(graph: &Graph, config: &Config) -> gnarl_graph::Result<Graph> {
+    match graph.features() {
+        Some(features) => graph.clone().with_features(config.preparation.features.apply(features)),
+        None => Ok(graph.clone()),
+    }
+}
+
+impl Report for AttackReport {
+    fn text(&self) -> String {
+        let AttackConfig { model: config, attack, mode, surrogate, .. } = &self.config;
+        let count = self.runs.len() as f64;
+        let mean = |f: fn(&AttackRun) -> f64| self.runs.iter().map(f).sum::<f64>() / count;
+        let mut rows = vec![
+            ("clean accuracy", self.clean_accuracy.text()),
+            ("attacked accuracy", self.attacked_accuracy.text()),
+            ("success rate", self.success_rate.text()),
+            ("attack", attack.to_string()),
+            ("mode", if *surrogate { format!("{mode}, through a surrogate") } else { mode.to_string() }),
+        ];
+        let (added, removed) = (mean(|r| r.edges_added as f64), mean(|r| r.edges_removed as f64));
+        if added + removed > 0.0 {
+            rows.push(("edges added, removed", format!("{}, {}", real(added), real(removed))));
+        }
+        let moved = mean(|r| r.features.l2);
+        if moved > 0.0 {
+            let largest = real(mean(|r| r.features.largest_l2));
+            rows.push(("features moved by", format!("{} in all, {largest} at most for a node", real(moved))));
+        }
+        rows.extend([
+            ("runs", self.runs.len().to_string()),
+            ("operator", config.preparation.operator.to_string()),
+            ("weights", config.network.weights.to_string()),
+            ("attack took", format!("{} s", real(self.attack_seconds))),
+            ("all", format!("{} s", real(self.seconds))),
+        ]);
+        if self.interrupted {
+            rows.push(("interrupted", "yes: models were trained for the epochs done so far".into()));
+        }
+        format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(rows)))
+    }
+}

@@ -1,0 +1,129 @@
+//! Attacks on the command line.
+
+mod common;
+use common::{gnarl, json, one_object, real_data, refusal, text};
+use serde_json::Value;
+
+const ATTACK: [&str; 9] = ["attack", "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8"];
+
+fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&ATTACK[..], more].concat()
+}
+
+fn mean(value: &Value) -> f64 {
+    value["mean"].as_f64().unwrap()
+}
+
+#[test]
+fn every_attack_reports_what_it_did() {
+    for (kind, more) in [
+        ("gaussian", &["--budget", "1"][..]),
+        ("pgd-features", &["--steps", "20"]),
+        ("pgd-structure", &["--steps", "10", "--block", "5000"]),
+        ("dice", &[]),
+        ("random-flips", &[]),
+        ("random-add", &[]),
+        ("random-remove", &[]),
+    ] {
+        let report = json(&with(&[&["--attack", kind, "--runs", "2"], more].concat()));
+        assert_eq!((report["attack"].as_str(), report["config"]["mode"].as_str()), (Some(kind), Some("evasion")));
+        let (clean, attacked) = (mean(&report["clean_accuracy"]), mean(&report["attacked_accuracy"]));
+        assert_eq!(report["clean_accuracy"], report["test_accuracy"]);
+        assert!(attacked <= clean + 1.0, "{kind}: {clean} to {attacked}");
+        assert!((0.0..=100.0).contains(&mean(&report["success_rate"])), "{kind}");
+        let runs = report["runs"].as_array().unwrap();
+        assert_eq!(runs.len(), 2);
+        for run in runs {
+            let flips = run["edges_added"].as_u64().unwrap() + run["edges_removed"].as_u64().unwrap();
+            let moved = run["features"]["nodes"].as_u64().unwrap();
+            let on_features = kind == "gaussian" || kind == "pgd-features";
+            assert_eq!((flips == 0, moved == 0), (on_features, !on_features), "{kind}: {run}");
+        }
+    }
+    let shown = text(&with(&["--attack", "dice"]));
+    assert!(shown.contains("attacked accuracy") && shown.contains("dice, 0.1 of the edges"), "{shown}");
+}
+
+#[test]
+fn the_clean_model_is_that_of_train_and_no_budget_leaves_it_as_it_is() {
+    let trained =
+        json(&["train", "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8", "--runs", "2"]);
+    for mode in ["evasion", "poisoning"] {
+        let report = json(&with(&["--attack", "gaussian", "--budget", "0", "--runs", "2", "--mode", mode]));
+        assert_eq!(report["clean_accuracy"], trained["test_accuracy"]);
+        assert_eq!(report["attacked_accuracy"], trained["test_accuracy"], "{mode}");
+        assert_eq!(mean(&report["success_rate"]), 0.0);
+    }
+}
+
+#[test]
+fn poisoning_surrogates_and_other_axes_run() {
+    for more in [
+        &["--attack", "dice", "--mode", "poisoning", "--labels", "predicted"][..],
+        &["--attack", "pgd-features", "--mode", "poisoning", "--steps", "5"],
+        &["--attack", "pgd-features", "--surrogate", "--steps", "5", "--norm", "linf"],
+        &["--attack", "pgd-features", "--steps", "5", "--operator", "cgso", "--centrality", "degree", "--init", "H"],
+        &["--attack", "pgd-structure", "--steps", "5", "--weights", "orthonormal", "--operator", "H"],
+        &["--attack", "gaussian", "--recipe", "thesis-ch5"],
+        &["--attack", "dice", "--depth", "admp-st", "--max-depth", "2", "--policy", "core"],
+    ] {
+        let report = json(&with(more));
+        assert!(mean(&report["clean_accuracy"]) > 30.0, "{more:?}");
+    }
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    for kind in ["gaussian", "pgd-features", "pgd-structure", "dice"] {
+        let outcome = |threads| {
+            let mut report = json(&with(&["--attack", kind, "--runs", "2", "--threads", threads]));
+            for run in report["runs"].as_array_mut().unwrap() {
+                run.as_object_mut().unwrap().retain(|name, _| !name.contains("seconds") && name != "epoch_ms");
+            }
+            report["runs"].clone()
+        };
+        assert_eq!(outcome("1"), outcome("2"), "{kind}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let refused = |more: &[&str]| refusal(&with(more));
+    let e = refused(&["--attack", "pdg-features"]);
+    assert!(e.contains("unknown attack 'pdg-features'; did you mean pgd-features"), "{e}");
+    for bad in ["-1", "NaN", "inf"] {
+        for kind in ["gaussian", "pgd-features", "dice"] {
+            let e = refused(&["--attack", kind, "--budget", bad]);
+            assert!(e.contains("budget: ") && e.contains("must be a number of at least 0"), "{e}");
+        }
+    }
+    let e = refused(&["--attack", "dice", "--budget", "1.5"]);
+    assert!(e.contains("budget: 1.5 is more than all edges"), "{e}");
+    let e = refused(&["--attack", "dice", "--norm", "l2"]);
+    assert!(e.contains("norm: belongs to pgd-features, and the attack is dice"), "{e}");
+    let e = refused(&["--attack", "dice", "--surrogate"]);
+    assert!(e.contains("surrogate: dice with true labels looks into no model"), "{e}");
+    let e = refused(&["--attack", "dice", "--mode", "evasive"]);
+    assert!(e.contains("unknown mode 'evasive'"), "{e}");
+    let e = refusal(&["attack", "--data", "csbm", "--model", "gat", "--epochs", "2", "--attack", "pgd-structure"]);
+    assert!(e.contains("which gat with operator the paper's does not have") && e.contains("--surrogate"), "{e}");
+    let e = refused(&["--attack", "pgd-features", "--depth", "admp-st", "--max-depth", "1"]);
+    assert!(e.contains("pgd-features follows gradients, and this model has none to give"), "{e}");
+    let e = refusal(&["attack", "--data", "csbm", "--model", "gcn"]);
+    assert!(e.contains("--attack <KIND>"), "{e}");
+}
+
+/// The study's setting on real data: noise hurts, and gradients hurt more than noise of the same size.
+#[test]
+fn cora_falls_under_noise() {
+    let Some(dir) = real_data() else { return };
+    let report = |kind: &str, budget: &str| {
+        let args = ["attack", "--data", "cora", "--model", "gcn", "--recipe", "thesis-ch5", "--epochs", "60", "--json"];
+        let more = ["--attack", kind, "--budget", budget, "--data-dir", dir.to_str().unwrap()];
+        let run = gnarl(&[&args[..], &more].concat()).assert().success();
+        one_object(&String::from_utf8(run.get_output().stdout.clone()).unwrap())
+    };
+    let noisy = report("gaussian", "0.5");
+    let (clean, attacked) = (mean(&noisy["clean_accuracy"]), mean(&noisy["attacked_accuracy"]));
+    assert!(clean > 65.0 && attacked < clean - 3.0, "{clean} to {attacked}");
+}

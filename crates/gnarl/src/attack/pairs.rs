@@ -1,0 +1,110 @@
+//! Pairs of nodes drawn at random, without a list of all pairs.
+
+use std::collections::HashSet;
+
+use gnarl_graph::random::Rng;
+use rand::RngExt;
+
+/// A pair of nodes, the smaller first.
+pub(super) type Pair = (u32, u32);
+
+/// Pairs that are looked through one by one where random tries find too few.
+const WORTH_LISTING: u64 = 100_000_000;
+/// Tries for each pair wanted, before giving up on finding them by chance.
+const TRIES: usize = 30;
+
+/// Up to `count` different pairs that `wanted` accepts, each set of them as likely as any other; none of `taken`, to which they are
+/// added. Fewer only where there are no more, or where so few of more than 10^8 pairs are wanted that chance does not find them.
+pub(super) fn draw_pairs(
+    num_nodes: usize,
+    count: usize,
+    wanted: impl Fn(u32, u32) -> bool,
+    taken: &mut HashSet<Pair>,
+    rng: &mut Rng,
+) -> Vec<Pair> {
+    let mut drawn = Vec::with_capacity(count);
+    if num_nodes < 2 {
+        return drawn;
+    }
+    let n = num_nodes as u32;
+    for _ in 0..count.saturating_mul(TRIES).saturating_add(1000) {
+        if drawn.len() == count {
+            return drawn;
+        }
+        let u = rng.random_range(0..n);
+        let v = rng.random_range(0..n - 1);
+        let v = if v >= u { v + 1 } else { v };
+        let pair = (u.min(v), u.max(v));
+        if wanted(pair.0, pair.1) && taken.insert(pair) {
+            drawn.push(pair);
+        }
+    }
+    let all = u64::from(n) * u64::from(n - 1) / 2;
+    if drawn.len() < count && all <= WORTH_LISTING {
+        drawn.extend(reservoir(n, count - drawn.len(), &wanted, taken, rng));
+    }
+    drawn
+}
+
+/// As many of the pairs left, by going through all of them.
+fn reservoir(
+    n: u32,
+    count: usize,
+    wanted: &impl Fn(u32, u32) -> bool,
+    taken: &mut HashSet<Pair>,
+    rng: &mut Rng,
+) -> Vec<Pair> {
+    let mut kept: Vec<Pair> = Vec::with_capacity(count);
+    let mut seen = 0usize;
+    for u in 0..n {
+        for v in u + 1..n {
+            if !wanted(u, v) || taken.contains(&(u, v)) {
+                continue;
+            }
+            seen += 1;
+            if kept.len() < count {
+                kept.push((u, v));
+            } else {
+                let place = rng.random_range(0..seen);
+                if place < count {
+                    kept[place] = (u, v);
+                }
+            }
+        }
+    }
+    taken.extend(kept.iter().copied());
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::random::stream;
+
+    #[test]
+    fn all_pairs_are_found_and_each_is_as_likely() {
+        let mut counts = [[0usize; 6]; 6];
+        for i in 0..3000 {
+            let rng = &mut stream(1, "pairs test", i);
+            let mut taken = HashSet::from([(0, 1)]);
+            let drawn = draw_pairs(6, 4, |u, v| (u, v) != (2, 3), &mut taken, rng);
+            assert_eq!((drawn.len(), taken.len()), (4, 5));
+            drawn.iter().for_each(|&(u, v)| counts[u as usize][v as usize] += 1);
+        }
+        for u in 0..6 {
+            for v in 0..6 {
+                let never = u >= v || (u, v) == (0, 1) || (u, v) == (2, 3);
+                // 4 of 13 pairs: 923 of 3,000, with a deviation of 25.
+                let expected = if never { 0.0 } else { 12000.0 / 13.0 };
+                assert!(
+                    (counts[u][v] as f64 - expected).abs() <= if never { 0.0 } else { 130.0 },
+                    "{u} {v}: {counts:?}"
+                );
+            }
+        }
+        let rng = &mut stream(1, "pairs test", 0);
+        assert_eq!(draw_pairs(6, 100, |_, _| true, &mut HashSet::new(), rng).len(), 15, "there are no more");
+        assert_eq!(draw_pairs(2000, 5, |u, v| v == u + 1 && u < 3, &mut HashSet::new(), rng).len(), 3, "rare ones");
+        assert!(draw_pairs(1, 5, |_, _| true, &mut HashSet::new(), rng).is_empty());
+    }
+}

@@ -1,0 +1,192 @@
+//! Operators of graphs whose edges may be half there, for attacks that follow gradients (Xu et al. 2019).
+//!
+//! Every edge, and every one of some chosen pairs without an edge, has a flip variable p in 0 to 1: an edge of weight w becomes
+//! `(1 - p) w`, another pair `p`. The entries of a classical operator are differentiable functions of these weights and of the degrees
+//! they add up to. Where every p is 0 or 1 the operator is exactly that of the flipped graph.
+//!
+//! Inverse degrees are kept from growing without limit while a node loses its last edge: degrees count as at least half of the
+//! smallest weight, which no whole degree but zero is below. Memory is that of the edges and the chosen pairs.
+
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor};
+use gnarl_graph::Graph;
+use gnarl_graph::operator::ClassicalOperator as Op;
+
+use super::pairs::Pair;
+use crate::error::Result;
+use crate::tensor::{Operator, Pattern};
+
+/// A classical operator over flip variables.
+#[derive(Debug)]
+pub struct Relaxed {
+    kind: Op,
+    pairs: Vec<Pair>,
+    num_edges: usize,
+    /// Weight of each pair where nothing is flipped, `[pairs]`.
+    weights: Tensor,
+    /// What a flip adds to it, `[pairs]`.
+    moves: Tensor,
+    /// Entries of both arcs of each pair, and of the diagonal where the operator has one.
+    pattern: Operator,
+    /// The pair of each entry; of the diagonal, the place of a zero after the last pair.
+    pair_of: Tensor,
+    rows: Tensor,
+    cols: Tensor,
+    diagonal: Tensor,
+    /// Half of the smallest positive weight.
+    floor: f64,
+}
+
+impl Relaxed {
+    /// Variables for the edges of a graph, in ascending order, then for `candidates`: different pairs `u < v` without an edge.
+    /// O((edges + candidates) log).
+    pub fn new(graph: &Graph, kind: Op, candidates: &[(u32, u32)]) -> Result<Self> {
+        let n = graph.num_nodes();
+        let mut pairs: Vec<Pair> = graph.edges().collect();
+        let num_edges = pairs.len();
+        let mut weights: Vec<f32> = graph.weighted_edges().map(|(_, _, w)| w as f32).collect();
+        let mut moves: Vec<f32> = weights.iter().map(|w| -w).collect();
+        pairs.extend_from_slice(candidates);
+        weights.resize(pairs.len(), 0.0);
+        moves.resize(pairs.len(), 1.0);
+        let smallest = weights.iter().copied().filter(|&w| w > 0.0).fold(1.0, f32::min);
+
+        let zero = pairs.len() as u32;
+        let both = |(i, &(u, v)): (usize, &Pair)| [(u, v, i as u32), (v, u, i as u32)];
+        let mut entries: Vec<(u32, u32, u32)> = pairs.iter().enumerate().flat_map(both).collect();
+        if !matches!(kind, Op::Adjacency | Op::MeanAggregation) {
+            entries.extend((0..n as u32).map(|u| (u, u, zero)));
+        }
+        entries.sort_unstable();
+        let mut offsets = vec![0usize; n + 1];
+        for &(u, ..) in &entries {
+            offsets[u as usize + 1] += 1;
+        }
+        for u in 0..n {
+            offsets[u + 1] += offsets[u];
+        }
+        let column = |f: fn(&(u32, u32, u32)) -> u32| entries.iter().map(f).collect::<Vec<u32>>();
+        let pattern = Pattern::new(n, offsets, column(|e| e.1));
+        let index = |values: Vec<u32>| Tensor::from_vec(values, entries.len(), &Device::Cpu);
+        let is_own: Vec<f32> = entries.iter().map(|(u, v, _)| if u == v { 1.0 } else { 0.0 }).collect();
+        Ok(Self {
+            kind,
+            num_edges,
+            weights: Tensor::from_vec(weights, pairs.len(), &Device::Cpu)?,
+            moves: Tensor::from_vec(moves, pairs.len(), &Device::Cpu)?,
+            pairs,
+            pattern: Operator::from_pattern(Arc::new(pattern)),
+            pair_of: index(column(|e| e.2))?,
+            rows: index(column(|e| e.0))?,
+            cols: index(column(|e| e.1))?,
+            diagonal: Tensor::from_vec(is_own, entries.len(), &Device::Cpu)?,
+            floor: f64::from(smallest) / 2.0,
+        })
+    }
+
+    /// The pairs that have a variable.
+    pub fn pairs(&self) -> &[(u32, u32)] {
+        &self.pairs
+    }
+
+    /// How many of them, the first, are edges.
+    pub fn num_edges(&self) -> usize {
+        self.num_edges
+    }
+
+    /// The operator for flip variables of shape `[pairs]`, which may take gradients.
+    pub fn operator(&self, flips: &Tensor) -> Result<Operator> {
+        let weights = (&self.weights + (flips * &self.moves)?)?;
+        let with_zero = Tensor::cat(&[&weights, &Tensor::zeros(1, DType::F32, &Device::Cpu)?], 0)?;
+        let a = with_zero.index_select(&self.pair_of, 0)?;
+        if self.kind == Op::Adjacency {
+            return Ok(self.pattern.with_values(&a)?);
+        }
+        let ones = Tensor::ones((self.pattern.num_cols(), 1), DType::F32, &Device::Cpu)?;
+        let degrees = self.pattern.with_values(&a)?.apply(&ones)?.flatten_all()?;
+        let by_row = |x: &Tensor| x.index_select(&self.rows, 0);
+        let by_both = |x: &Tensor| by_row(x)? * x.index_select(&self.cols, 0)?;
+        let at_least_floor = || ((&degrees - self.floor)?.relu()? + self.floor)?.powf(-1.0);
+        let values = match self.kind {
+            Op::Adjacency => a,
+            Op::Laplacian => ((by_row(&degrees)? * &self.diagonal)? - a)?,
+            Op::SignlessLaplacian => ((by_row(&degrees)? * &self.diagonal)? + a)?,
+            Op::MeanAggregation => (a * by_row(&at_least_floor()?)?)?,
+            Op::RandomWalkLaplacian => (self.presence(&degrees)? - (a * by_row(&at_least_floor()?)?)?)?,
+            Op::SymmetricLaplacian => (self.presence(&degrees)? - (a * by_both(&at_least_floor()?.sqrt()?)?)?)?,
+            Op::NormalisedAdjacency => ((a + &self.diagonal)? * by_both(&(&degrees + 1.0)?.powf(-0.5)?)?)?,
+        };
+        Ok(self.pattern.with_values(&values)?)
+    }
+
+    /// One on the diagonal where a node has edges, zero where it has none, a share of one in between.
+    fn presence(&self, degrees: &Tensor) -> candle_core::Result<Tensor> {
+        // min(x, 1) = 1 - relu(1 - x)
+        let share = ((1.0 - (degrees / (2.0 * self.floor))?)?.relu()?.neg()? + 1.0)?;
+        share.index_select(&self.rows, 0)? * &self.diagonal
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::random_flips::flip;
+    use crate::nn::layer::classical;
+    use crate::nn::testing::assert_close;
+    use crate::tensor::testing::{check_gradients, random};
+    use gnarl_graph::random::stream;
+    use rand::RngExt;
+
+    /// Eight nodes, one of them alone, and pairs to join.
+    fn graph() -> (Graph, Vec<Pair>) {
+        let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (4, 5), (5, 6)];
+        (Graph::from_edges(8, edges).unwrap().0, vec![(0, 7), (1, 4), (4, 6), (6, 7), (3, 5)])
+    }
+
+    fn dense(operator: &Operator) -> Vec<f32> {
+        let eye = Tensor::eye(operator.num_cols(), DType::F32, &Device::Cpu).unwrap();
+        operator.apply(&eye).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+    }
+
+    #[test]
+    fn whole_flips_give_the_operator_of_the_flipped_graph() {
+        let (graph, candidates) = graph();
+        let weighted =
+            Graph::from_weighted_edges(8, graph.edges().enumerate().map(|(i, (u, v))| (u, v, 0.2 + i as f64)))
+                .unwrap()
+                .0;
+        for graph in [graph, weighted] {
+            for kind in Op::ALL {
+                let relaxed = Relaxed::new(&graph, kind, &candidates).unwrap();
+                assert_eq!((relaxed.num_edges(), relaxed.pairs().len()), (7, 12));
+                let rng = &mut stream(2, "relaxed test", 0);
+                for round in 0..40 {
+                    // Nothing, everything, then anything.
+                    let share = [0.0, 1.0, 0.3, 0.8][round.min(2 + round % 2)];
+                    let flips: Vec<bool> = (0..12).map(|_| rng.random_bool(share)).collect();
+                    let chosen: Vec<Pair> = (0..12).filter(|&i| flips[i]).map(|i| relaxed.pairs()[i]).collect();
+                    let values: Vec<f32> = flips.iter().map(|&f| if f { 1.0 } else { 0.0 }).collect();
+                    let p = Tensor::from_vec(values, 12, &Device::Cpu).unwrap();
+                    let expected = dense(&classical(&flip(&graph, &chosen).unwrap(), kind).unwrap());
+                    let got = dense(&relaxed.operator(&p).unwrap());
+                    assert_close(&got, &expected, 1e-5, &format!("{kind} with {chosen:?}"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_are_those_of_finite_differences() {
+        let (graph, candidates) = graph();
+        let x = random(&[8, 3], 4);
+        for kind in Op::ALL {
+            let relaxed = Relaxed::new(&graph, kind, &candidates).unwrap();
+            // Away from 0 and 1, with degrees above the floor or, for the lone node, clearly below.
+            let p = ((random(&[12], 5) * 0.15).unwrap() + 0.2).unwrap();
+            check_gradients(&[p], |v| {
+                relaxed.operator(&v[0]).map_err(|e| candle_core::Error::Msg(e.to_string()))?.apply(&x)
+            });
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Small graphs and models to attack.
+
+use std::sync::atomic::AtomicBool;
+
+use gnarl_graph::Graph;
+use gnarl_graph::generate::{CsbmConfig, csbm};
+
+use crate::classifier::{Classifier, WhiteBox};
+use crate::nn::{Backbone, Network, NetworkConfig};
+use crate::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared};
+use crate::train::{TrainConfig, Watch, argmax};
+
+const AS_IS: Preparation = Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::AsLoaded };
+
+/// 200 nodes in three classes with twelve features and a split.
+pub fn graph(seed: u64) -> Graph {
+    let config = CsbmConfig { num_nodes: 200, num_classes: 3, num_features: 12, ..CsbmConfig::default() };
+    csbm(&config, seed).unwrap()
+}
+
+fn config(backbone: Backbone) -> NetworkConfig {
+    NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(backbone) }
+}
+
+/// A model after a short training.
+pub fn trained(graph: &Graph, backbone: Backbone) -> WhiteBox {
+    let prepared = Prepared::new(graph, backbone, AS_IS).unwrap();
+    let (stop, training) = (AtomicBool::new(false), TrainConfig { epochs: 60, ..TrainConfig::default() });
+    let watch = Watch { on_epoch: &|_, _| (), stop: &stop };
+    let network = node::run(&prepared, &config(backbone), &training, &graph.splits()[0], 3, &watch).unwrap().1;
+    WhiteBox::new(network, OperatorChoice::Usual).unwrap()
+}
+
+/// A model as it starts.
+pub fn untrained(graph: &Graph, backbone: Backbone) -> WhiteBox {
+    untrained_with(graph, backbone, OperatorChoice::Usual)
+}
+
+/// A model as it starts, on an operator.
+pub fn untrained_with(graph: &Graph, backbone: Backbone, operator: OperatorChoice) -> WhiteBox {
+    let prepared = Prepared::new(graph, backbone, Preparation { operator, ..AS_IS }).unwrap();
+    let network: Network = prepared.network(&config(backbone), 5).unwrap();
+    WhiteBox::new(network, operator).unwrap()
+}
+
+/// The test nodes of the first split with their classes.
+pub fn targets(graph: &Graph) -> Vec<(u32, u32)> {
+    let labels = graph.labels().unwrap();
+    graph.splits()[0].test().iter().filter_map(|&u| labels.get(u).map(|c| (u, c))).collect()
+}
+
+/// Per cent of the targets that a model answers right, on another version of the graph.
+pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
+    let (scores, targets) = (model.scores(at).unwrap(), targets(graph));
+    let right = targets.iter().filter(|(u, c)| argmax(scores.row(*u as usize)) == *c as usize).count();
+    100.0 * right as f64 / targets.len() as f64
+}
