@@ -5,7 +5,6 @@
 //! | [`tensor`] | sparse kernels as candle operations, and the optimiser |
 //! | [`nn`] | layers, readouts, networks |
 //! | [`operator`] | the operator axis: learnable centrality operators |
-//! | [`depth`] | the depth axis: AdaGCN's training; the other ways of combining layers are [`nn::bodies`] |
 //! | [`weights`] | the weights axis: orthonormal matrices, Parseval |
 //! | [`train`] | the training loop: best-validation weights, early stopping, curves |
 //! | [`depth`] | the depth axis: an exit at every layer, and policies that say where a node leaves |
@@ -13,6 +12,7 @@
 //! | [`classifier`] | a trained model as attacks and inference see it: a graph in, class scores out |
 //! | [`robustness`] | how far answers move when inputs do: estimates and bounds |
 //! | [`attack`] | changes to features and edges that make answers wrong, within a budget |
+//! | [`inference`] | the inference axis: agreement over a neighbourhood of inputs |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 
 pub mod attack;
@@ -20,6 +20,7 @@ pub mod classifier;
 pub mod depth;
 pub mod error;
 pub mod experiment;
+pub mod inference;
 pub mod nn;
 pub mod operator;
 pub mod robustness;

@@ -1,0 +1,181 @@
+//! The thesis' neighbours: uniform in a ball of features, alike by the cosine of the feature matrices; or some flips of edges
+//! away, alike by the probability of that many flips.
+
+use gnarl_graph::random::Rng;
+use gnarl_graph::{DenseMatrix, Features, Graph};
+use serde::{Deserialize, Serialize};
+
+use super::crf::Neighbourhood;
+use crate::error::{Error, Result};
+use crate::robustness::flips::{FlipBall, FlipLaw, flipped};
+use crate::robustness::sample::{Ball, Norm, Sampler};
+
+/// Every row of the features uniform in the L2 ball of this radius around it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureBall {
+    /// The radius.
+    pub radius: f64,
+}
+
+impl Neighbourhood for FeatureBall {
+    fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+        let ball = Ball::new(Norm::P(2.0), self.radius, Sampler::Exact)?;
+        if self.radius == 0.0 {
+            return Ok(None);
+        }
+        let features = dense_features(centre)?;
+        let (rows, cols) = (features.num_rows(), features.num_cols());
+        let radii = ball.radii(rows, cols, rng);
+        let mut drawn = features.clone();
+        let mut step = vec![0.0; cols];
+        let (mut product, mut own, mut other) = (0.0, 0.0, 0.0);
+        for (i, &radius) in radii.iter().enumerate() {
+            ball.fill_row(radius, &mut step, rng);
+            for (x, z) in drawn.row_mut(i).iter_mut().zip(&step) {
+                let (before, after) = (f64::from(*x), f64::from(*x) + z);
+                (product, own, other) = (product + before * after, own + before * before, other + after * after);
+                *x = after as f32;
+            }
+        }
+        let graph = centre.clone().with_features(Features::Dense(drawn))?;
+        Ok(Some((graph, cosine(product, own, other))))
+    }
+}
+
+/// The cosine from a product and two squared norms; of a matrix of zeros there is none, and nothing speaks against it.
+pub(super) fn cosine(product: f64, own: f64, other: f64) -> f64 {
+    if own > 0.0 && other > 0.0 { (product / (own * other).sqrt()).clamp(0.0, 1.0) } else { 1.0 }
+}
+
+/// A graph's features as a dense matrix.
+pub(super) fn dense_features(graph: &Graph) -> Result<DenseMatrix<f32>> {
+    match graph.features() {
+        Some(Features::Dense(m)) => Ok(m.clone()),
+        Some(Features::Sparse(m)) => {
+            let mut dense = DenseMatrix::zeros(m.num_rows(), m.num_cols());
+            for i in 0..m.num_rows() {
+                let (columns, values) = m.row(i);
+                let row = dense.row_mut(i);
+                columns.iter().zip(values).for_each(|(&c, &v)| row[c as usize] = v);
+            }
+            Ok(dense)
+        }
+        None => {
+            let what = "the graph has no features to draw others around";
+            Err(Error::Graph(gnarl_graph::Error::argument("inference", what)))
+        }
+    }
+}
+
+/// Graphs at most `share · m` flips away.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StructureBall {
+    /// The radius in shares of the number of edges; the number of flips is rounded down.
+    pub share: f64,
+    /// How the number of flips is drawn.
+    pub law: StructureLaw,
+}
+
+/// How the number of flips is drawn, and how alike that makes two graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StructureLaw {
+    /// d flips with probability `C(r, d) / 2^r`, which is also how alike graphs d flips apart are. It is not the share of the
+    /// graphs at distance d (erratum 11); the published settings are for it.
+    Thesis,
+    /// Every graph of the ball as likely as the others, all alike by one.
+    Uniform,
+}
+
+impl StructureBall {
+    /// The number of flips on a graph.
+    pub fn radius(&self, graph: &Graph) -> Result<usize> {
+        if !(self.share >= 0.0 && self.share.is_finite()) {
+            let what = format!("a radius of {} edges per edge must be at least 0", self.share);
+            return Err(Error::Graph(gnarl_graph::Error::argument("inference", what)));
+        }
+        Ok((self.share * graph.num_edges() as f64) as usize)
+    }
+
+    /// The flips to a neighbour of a graph, and how alike it is; `None` for a ball of one graph.
+    pub(super) fn flips(&self, centre: &Graph, rng: &mut Rng) -> Result<Option<(Vec<(u32, u32)>, f64)>> {
+        let radius = self.radius(centre)?;
+        if radius == 0 {
+            return Ok(None);
+        }
+        let law = match self.law {
+            StructureLaw::Thesis => FlipLaw::Binomial,
+            StructureLaw::Uniform => FlipLaw::Uniform,
+        };
+        let pairs = FlipBall::new(centre.num_nodes(), radius, law)?.draw(rng);
+        let alike = match self.law {
+            StructureLaw::Thesis => binomial_share(radius, pairs.len()),
+            StructureLaw::Uniform => 1.0,
+        };
+        Ok(Some((pairs, alike)))
+    }
+}
+
+/// `C(r, d) / 2^r`, by logarithms: neither part can be written down for a large r.
+fn binomial_share(r: usize, d: usize) -> f64 {
+    let log2_binomial: f64 = (0..d.min(r - d)).map(|i| ((r - i) as f64 / (i + 1) as f64).log2()).sum();
+    (log2_binomial - r as f64).exp2()
+}
+
+impl Neighbourhood for StructureBall {
+    fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+        let Some((pairs, alike)) = self.flips(centre, rng)? else { return Ok(None) };
+        Ok(Some((flipped(centre, &pairs)?, alike)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::random::stream;
+
+    #[test]
+    fn the_chance_of_so_many_flips() {
+        for (r, d, expected) in [(1, 0, 0.5), (1, 1, 0.5), (4, 2, 6.0 / 16.0), (10, 3, 120.0 / 1024.0)] {
+            assert!((binomial_share(r, d) - expected).abs() < 1e-12, "{r} {d}");
+        }
+        let total: f64 = (0..=2000).map(|d| binomial_share(2000, d)).sum();
+        assert!((total - 1.0).abs() < 1e-9, "{total}");
+    }
+
+    #[test]
+    fn neighbours_lie_in_their_ball() {
+        let graph = gnarl_graph::generate::erdos_renyi(40, 0.2, 1).unwrap();
+        let values: Vec<f32> = (0..40 * 6).map(|i| (i % 7) as f32 / 7.0).collect();
+        let graph = graph.with_features(Features::Dense(DenseMatrix::new(40, 6, values).unwrap())).unwrap();
+        let before = dense_features(&graph).unwrap();
+        let answer = DenseMatrix::zeros(40, 2);
+        let rng = &mut stream(1, "balls test", 0);
+        for _ in 0..20 {
+            let (neighbour, alike) = FeatureBall { radius: 0.5 }.draw(&graph, &answer, rng).unwrap().unwrap();
+            let after = dense_features(&neighbour).unwrap();
+            let squares = |row: &[f32]| row.iter().map(|x| f64::from(x * x)).sum::<f64>();
+            for i in 0..40 {
+                let apart: Vec<f32> = after.row(i).iter().zip(before.row(i)).map(|(a, b)| a - b).collect();
+                assert!(squares(&apart).sqrt() <= 0.5 + 1e-6);
+            }
+            let product: f64 = after.data().iter().zip(before.data()).map(|(a, b)| f64::from(a * b)).sum();
+            let expected = product / (squares(after.data()) * squares(before.data())).sqrt();
+            assert!((alike - expected).abs() < 1e-5, "{alike}, not {expected}");
+
+            let ball = StructureBall { share: 0.1, law: StructureLaw::Uniform };
+            let (neighbour, alike) = ball.draw(&graph, &answer, rng).unwrap().unwrap();
+            let flips = graph.edges().filter(|&(u, v)| !neighbour.has_edge(u, v)).count()
+                + neighbour.edges().filter(|&(u, v)| !graph.has_edge(u, v)).count();
+            assert!(flips <= ball.radius(&graph).unwrap() && alike == 1.0, "{flips}");
+        }
+        assert!(FeatureBall { radius: 0.0 }.draw(&graph, &answer, rng).unwrap().is_none());
+        assert!(StructureBall { share: 0.0, law: StructureLaw::Thesis }.draw(&graph, &answer, rng).unwrap().is_none());
+        let e = FeatureBall { radius: f64::NAN }.draw(&graph, &answer, rng).unwrap_err().to_string();
+        assert!(e.contains("NaN"), "{e}");
+        let e = StructureBall { share: -1.0, law: StructureLaw::Thesis }.radius(&graph).unwrap_err().to_string();
+        assert!(e.contains("-1"), "{e}");
+    }
+}

@@ -1,0 +1,157 @@
+//! Ours: neighbours drawn by leaving out edges that do not look like the training graph's.
+//!
+//! In a clean graph edges join alike nodes, and nodes with many edges more often than nodes with few: an edge between u and v is
+//! as likely as `d_u d_v ω / 2m`, with ω by whether they are of one class (the degree-corrected block model of Karrer and Newman
+//! 2011). An edge that was put in joins any two nodes of different classes. The model's own answers say how alike nodes are. On
+//! the graph it was trained on, its answers agree along edges by some share; where they agree less on another graph, the share of
+//! edges that were put in is what makes up for it. Bayes' rule then gives each edge a chance to be clean, and a neighbour keeps it
+//! by that chance. A graph along whose edges answers agree as much as before is its own neighbour.
+//!
+//! The prior knows the graph the model was trained on, never the attack: where that graph was poisoned itself, nothing is seen.
+
+use gnarl_graph::random::Rng;
+use gnarl_graph::{DenseMatrix, Graph};
+use rand::RngExt;
+
+use super::crf::{Crf, Neighbourhood};
+use crate::classifier::Classifier;
+use crate::error::Result;
+
+/// What a clean graph looks like to a model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CleanEdges {
+    /// How much the model's answers agree along edges, on average.
+    agreement: f64,
+}
+
+/// The largest share of edges that may be taken for put in.
+const MOST_PUT_IN: f64 = 0.5;
+
+impl CleanEdges {
+    /// Learns from the graph the model was trained on.
+    pub fn fit(model: &dyn Classifier, graph: &Graph) -> Result<Self> {
+        let answer = Crf::new(1.0).output(model.scores(graph)?)?;
+        Ok(Self { agreement: mean(&agreements(graph, &answer)) })
+    }
+
+    /// The chance of every edge to be clean, in the order of [`Graph::edges`]; `None` where all are taken for clean.
+    fn chances(&self, graph: &Graph, answer: &DenseMatrix<f32>) -> Option<Vec<f64>> {
+        let agree = agreements(graph, answer);
+        let put_in = ((self.agreement - mean(&agree)) / self.agreement.max(f64::MIN_POSITIVE)).clamp(0.0, MOST_PUT_IN);
+        if put_in == 0.0 || agree.is_empty() {
+            return None;
+        }
+        let (nodes, edges) = (graph.num_nodes() as f64, graph.num_edges() as f64);
+        let width = answer.num_cols();
+        let (mut by_ends, mut by_nodes) = (vec![0.0; width], vec![0.0; width]);
+        for u in 0..graph.num_nodes() {
+            let ends = graph.degree(u as u32) as f64;
+            for (c, &p) in answer.row(u).iter().enumerate() {
+                by_ends[c] += f64::from(p) * ends / (2.0 * edges);
+                by_nodes[c] += f64::from(p) / nodes;
+            }
+        }
+        let alike = |shares: &[f64]| shares.iter().map(|s| s * s).sum::<f64>();
+        let (ends_alike, nodes_unlike) = (alike(&by_ends), 1.0 - alike(&by_nodes));
+        let chance = |((u, v), agree): ((u32, u32), &f64)| {
+            let class_factor = agree * self.agreement / ends_alike.max(f64::MIN_POSITIVE)
+                + (1.0 - agree) * (1.0 - self.agreement) / (1.0 - ends_alike).max(f64::MIN_POSITIVE);
+            let degrees = graph.degree(u) as f64 * graph.degree(v) as f64;
+            let clean = (1.0 - put_in) * degrees / (2.0 * edges) * class_factor;
+            let foreign = put_in * edges / (nodes * (nodes - 1.0) / 2.0 * nodes_unlike).max(1.0) * (1.0 - agree);
+            if clean + foreign > 0.0 { clean / (clean + foreign) } else { 1.0 }
+        };
+        Some(graph.edges().zip(&agree).map(chance).collect())
+    }
+}
+
+/// How likely the two ends of every edge are of one class.
+fn agreements(graph: &Graph, answer: &DenseMatrix<f32>) -> Vec<f64> {
+    let product = |(u, v): (u32, u32)| {
+        answer.row(u as usize).iter().zip(answer.row(v as usize)).map(|(a, b)| f64::from(a * b)).sum()
+    };
+    graph.edges().map(product).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+impl Neighbourhood for CleanEdges {
+    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+        let Some(chances) = self.chances(centre, answer) else { return Ok(None) };
+        let left_out: Vec<(u32, u32)> = centre
+            .edges()
+            .zip(&chances)
+            .filter(|(_, chance)| rng.random::<f64>() >= **chance)
+            .map(|(e, _)| e)
+            .collect();
+        Ok(Some((centre.remove_edges(&left_out)?, 1.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classifier::FromFn;
+    use gnarl_graph::random::stream;
+
+    /// Two groups of 60 nodes; the model knows the groups.
+    fn scene() -> (Graph, impl Classifier) {
+        let rng = &mut stream(1, "clean edges", 0);
+        let mut edges = Vec::new();
+        for u in 0..120u32 {
+            for v in u + 1..120 {
+                let chance = if (u < 60) == (v < 60) { 0.2 } else { 0.01 };
+                if rng.random::<f64>() < chance {
+                    edges.push((u, v));
+                }
+            }
+        }
+        let model = FromFn {
+            num_classes: 2,
+            function: |graph: &Graph| {
+                let scores = (0..graph.num_nodes()).flat_map(|u| if u < 60 { [3.0, -3.0] } else { [-3.0, 3.0] });
+                Ok(DenseMatrix::new(graph.num_nodes(), 2, scores.collect())?)
+            },
+        };
+        (Graph::from_edges(120, edges).unwrap().0, model)
+    }
+
+    #[test]
+    fn the_training_graph_is_its_own_neighbour() {
+        let (graph, model) = scene();
+        let prior = CleanEdges::fit(&model, &graph).unwrap();
+        let answer = Crf::new(1.0).output(model.scores(&graph).unwrap()).unwrap();
+        assert!(prior.draw(&graph, &answer, &mut stream(1, "draw", 0)).unwrap().is_none());
+    }
+
+    #[test]
+    fn edges_that_were_put_in_are_left_out_more_often() {
+        let (graph, model) = scene();
+        let prior = CleanEdges::fit(&model, &graph).unwrap();
+        let foreign: Vec<(u32, u32)> =
+            (0..60u32).map(|u| (u, 60 + (7 * u) % 60)).filter(|&(u, v)| !graph.has_edge(u, v)).collect();
+        let attacked = graph.add_edges(&foreign).unwrap().0;
+        let answer = Crf::new(1.0).output(model.scores(&attacked).unwrap()).unwrap();
+        let rng = &mut stream(1, "draw", 0);
+        let (mut kept_foreign, mut kept_own) = (0.0, 0.0);
+        for _ in 0..50 {
+            let (near, _) = prior.draw(&attacked, &answer, rng).unwrap().unwrap();
+            assert!(near.edges().all(|(u, v)| attacked.has_edge(u, v)), "an edge came from nowhere");
+            kept_foreign += foreign.iter().filter(|&&(u, v)| near.has_edge(u, v)).count() as f64 / foreign.len() as f64;
+            kept_own += graph.edges().filter(|&(u, v)| near.has_edge(u, v)).count() as f64 / graph.num_edges() as f64;
+        }
+        let (foreign, own) = (kept_foreign / 50.0, kept_own / 50.0);
+        assert!(own > 0.95 && foreign < 0.5, "of the clean edges {own} are kept, of the others {foreign}");
+    }
+
+    #[test]
+    fn graphs_without_edges_and_models_without_agreement() {
+        let (_, model) = scene();
+        let empty = Graph::empty(120).unwrap();
+        let prior = CleanEdges::fit(&model, &empty).unwrap();
+        let answer = Crf::new(1.0).output(model.scores(&empty).unwrap()).unwrap();
+        assert!(prior.draw(&empty, &answer, &mut stream(1, "draw", 0)).unwrap().is_none());
+    }
+}

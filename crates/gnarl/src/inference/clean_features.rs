@@ -1,0 +1,254 @@
+//! Ours: neighbours drawn from the features that the input could have been before noise came over it.
+//!
+//! Features of words are mostly zero, and what is not zero has few values. From the training nodes' features we learn how often
+//! each column is not zero, and which values there are. An input that is noisy shows it: its zeros are not zero, and their
+//! spread is the noise's. A neighbour is then drawn from what Bayes' rule leaves of every entry, `x = v + noise` with `v` zero or
+//! one of the values. An input without noise is its own neighbour, so clean answers stay as they are.
+//!
+//! The prior knows the training nodes alone; the noise's spread is read off the input, never told by the attack. Noise that is
+//! not spread over the zeros, as a chosen change of a few entries, is not seen by it.
+
+use gnarl_graph::random::Rng;
+use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph};
+use rand::RngExt;
+
+use super::balls::dense_features;
+use super::crf::Neighbourhood;
+use crate::error::{Error, Result};
+
+/// What clean features look like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CleanFeatures {
+    /// Of every column, the odds of an entry that is not zero.
+    odds: Vec<f64>,
+    /// The values such an entry has, equally likely.
+    values: Vec<f64>,
+    /// The spread around zero that clean features have themselves.
+    spread: f64,
+    /// The sum of absolute values that every clean row has, if they agree on one.
+    row_total: Option<f64>,
+}
+
+/// Values kept to describe those that are not zero.
+const NUM_VALUES: usize = 64;
+/// How many training nodes the overall rate counts as, in the rate of one column.
+const PRIOR_NODES: f64 = 20.0;
+/// Cells of the table of likelihood ratios.
+const CELLS: usize = 4096;
+/// Chances below this are taken for none: of a million entries not one would be drawn.
+const NEVER: f64 = 1e-7;
+
+impl CleanFeatures {
+    /// Learns from the features of these nodes, which must be clean.
+    pub fn fit(graph: &Graph, nodes: &[u32]) -> Result<Self> {
+        let refuse = |what: &str| Err(Error::Graph(gnarl_graph::Error::argument("clean features", what)));
+        let Some(features) = graph.features() else { return refuse("the graph has no features to learn from") };
+        if nodes.is_empty() {
+            return refuse("there are no training nodes to learn from");
+        }
+        let rows = match features {
+            Features::Sparse(m) => m.select_rows(nodes),
+            Features::Dense(m) => CsrMatrix::from_dense(&m.select_rows(nodes)),
+        };
+        let (num_rows, cols) = (rows.num_rows(), rows.num_cols());
+        let mut values: Vec<f64> = rows.values().iter().filter(|v| **v != 0.0).map(|&v| f64::from(v)).collect();
+        if values.is_empty() {
+            return refuse("all features of the training nodes are zero");
+        }
+        let rate = values.len() as f64 / (num_rows * cols) as f64;
+        let mut counts = vec![0.0; cols];
+        let nonzero = rows.indices().iter().zip(rows.values()).filter(|(_, v)| **v != 0.0);
+        nonzero.for_each(|(&c, _)| counts[c as usize] += 1.0);
+        let odds = counts.iter().map(|count| {
+            let rate = (count + PRIOR_NODES * rate) / (num_rows as f64 + PRIOR_NODES);
+            rate / (1.0 - rate).max(f64::MIN_POSITIVE)
+        });
+        let totals: Vec<f64> = (0..num_rows)
+            .map(|i| rows.row(i).1.iter().map(|v| f64::from(v.abs())).sum())
+            .filter(|total| *total > 0.0)
+            .collect();
+        let one_total = totals.iter().all(|total| (total / totals[0] - 1.0).abs() < 1e-3);
+        let spread = spread_around_zero(values.iter().copied(), num_rows * cols);
+        values.sort_unstable_by(f64::total_cmp);
+        let quantile = |i: usize| values[(2 * i + 1) * values.len() / (2 * NUM_VALUES)];
+        let kept = if values.len() <= NUM_VALUES { values.clone() } else { (0..NUM_VALUES).map(quantile).collect() };
+        Ok(Self { odds: odds.collect(), values: kept, spread, row_total: one_total.then(|| totals[0]) })
+    }
+
+    /// The deviation of the noise that lies over features: what their zeros are spread by, beyond the spread of clean ones.
+    pub fn noise(&self, features: &Features) -> f64 {
+        let (rows, cols) = (features.num_rows(), features.num_cols());
+        let seen = match features {
+            Features::Dense(m) => spread_around_zero(m.data().iter().map(|&v| f64::from(v)), rows * cols),
+            Features::Sparse(m) => spread_around_zero(m.values().iter().map(|&v| f64::from(v)), rows * cols),
+        };
+        (seen * seen - self.spread * self.spread).max(0.0).sqrt()
+    }
+}
+
+/// The deviation of a Gaussian whose absolute values have the median of these entries and of as many zeros as are missing.
+fn spread_around_zero(entries: impl Iterator<Item = f64>, count: usize) -> f64 {
+    let mut sizes: Vec<f64> = entries.map(f64::abs).filter(|v| *v > 0.0).collect();
+    let zeros = count - sizes.len();
+    let middle = count / 2;
+    if count == 0 || middle < zeros {
+        return 0.0;
+    }
+    let (_, median, _) = sizes.select_nth_unstable_by(middle - zeros, f64::total_cmp);
+    // The median of |z| of a standard Gaussian.
+    *median / 0.674_489_750_196_081_7
+}
+
+/// The chance against an entry being zero, and its value if it is not, as functions of what is seen.
+struct Table {
+    from: f64,
+    step: f64,
+    /// Likelihood ratio and mean value, cell by cell.
+    cells: Vec<(f64, f64)>,
+}
+
+impl Table {
+    fn new(values: &[f64], noise: f64, from: f64, to: f64) -> Self {
+        let step = ((to - from) / (CELLS - 1) as f64).max(f64::MIN_POSITIVE);
+        let cell = |i: usize| {
+            let x = from + i as f64 * step;
+            let (mut ratio, mut mean) = (0.0, 0.0);
+            for &v in values {
+                let weight = ((2.0 * x * v - v * v) / (2.0 * noise * noise)).min(600.0).exp() / values.len() as f64;
+                ratio += weight;
+                mean += weight * v;
+            }
+            (ratio, if ratio > 0.0 { mean / ratio } else { 0.0 })
+        };
+        Self { from, step, cells: (0..CELLS).map(cell).collect() }
+    }
+
+    fn at(&self, x: f64) -> (f64, f64) {
+        let place = (((x - self.from) / self.step) as usize).min(CELLS - 1);
+        self.cells[place]
+    }
+}
+
+impl Neighbourhood for CleanFeatures {
+    fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+        let Some(features) = centre.features() else {
+            return Err(Error::Graph(gnarl_graph::Error::argument("clean features", "the graph has no features")));
+        };
+        if features.num_cols() != self.odds.len() {
+            let what = format!("{} features, {} were learned from", features.num_cols(), self.odds.len());
+            return Err(Error::Graph(gnarl_graph::Error::argument("clean features", what)));
+        }
+        let noise = self.noise(features);
+        if noise <= f64::from(f32::EPSILON) {
+            return Ok(None);
+        }
+        let seen = dense_features(centre)?;
+        let (low, high) = seen.data().iter().fold((0f32, 0f32), |(low, high), &x| (low.min(x), high.max(x)));
+        let table = Table::new(&self.values, noise, f64::from(low), f64::from(high));
+        let (mut offsets, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());
+        for i in 0..seen.num_rows() {
+            let start = values.len();
+            for (c, (&x, odds)) in seen.row(i).iter().zip(&self.odds).enumerate() {
+                let (ratio, value) = table.at(f64::from(x));
+                let against_zero = ratio * odds;
+                let chance = against_zero / (1.0 + against_zero);
+                if chance > NEVER && rng.random::<f64>() < chance {
+                    columns.push(c as u32);
+                    values.push(value as f32);
+                }
+            }
+            if let Some(total) = self.row_total {
+                let row = &mut values[start..];
+                let now: f32 = row.iter().map(|v| v.abs()).sum();
+                row.iter_mut().for_each(|v| *v *= total as f32 / now);
+            }
+            offsets.push(values.len() as u64);
+        }
+        let drawn = CsrMatrix::new(seen.num_cols(), offsets, columns, values)?;
+        Ok(Some((centre.clone().with_features(Features::Sparse(drawn))?, 1.0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::random::stream;
+    use rand_distr::{Distribution, StandardNormal};
+
+    /// 300 nodes of 60 words, of which each has about five, rows summing to one.
+    fn words() -> Graph {
+        let rng = &mut stream(1, "words", 0);
+        let mut data = vec![0f32; 300 * 60];
+        for row in data.chunks_mut(60) {
+            row.iter_mut().for_each(|x| *x = f32::from(u8::from(rng.random::<f64>() < 0.08)));
+            row[0] = 1.0;
+            let total: f32 = row.iter().sum();
+            row.iter_mut().for_each(|x| *x /= total);
+        }
+        let features = Features::Dense(DenseMatrix::new(300, 60, data).unwrap());
+        Graph::empty(300).unwrap().with_features(features).unwrap()
+    }
+
+    fn with_noise(graph: &Graph, deviation: f32) -> Graph {
+        let rng = &mut stream(2, "noise", 0);
+        let mut m = dense_features(graph).unwrap();
+        for i in 0..m.num_rows() {
+            m.row_mut(i).iter_mut().for_each(|x| {
+                let z: f32 = StandardNormal.sample(rng);
+                *x += deviation * z;
+            });
+        }
+        graph.clone().with_features(Features::Dense(m)).unwrap()
+    }
+
+    fn distance(a: &Graph, b: &Graph) -> f64 {
+        let (a, b) = (dense_features(a).unwrap(), dense_features(b).unwrap());
+        a.data().iter().zip(b.data()).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>().sqrt()
+    }
+
+    #[test]
+    fn a_clean_input_is_its_own_neighbour() {
+        let graph = words();
+        let prior = CleanFeatures::fit(&graph, &(0..100).collect::<Vec<_>>()).unwrap();
+        let draw = prior.draw(&graph, &DenseMatrix::zeros(300, 2), &mut stream(1, "draw", 0)).unwrap();
+        assert!(draw.is_none());
+    }
+
+    #[test]
+    fn noise_is_measured_and_taken_away() {
+        let graph = words();
+        let prior = CleanFeatures::fit(&graph, &(0..100).collect::<Vec<_>>()).unwrap();
+        let noisy = with_noise(&graph, 0.03);
+        let noise = prior.noise(noisy.features().unwrap());
+        // A twelfth of the entries are not around zero, which makes the spread look a little larger.
+        assert!((0.029..0.036).contains(&noise), "{noise}");
+        let (near, alike) =
+            prior.draw(&noisy, &DenseMatrix::zeros(300, 2), &mut stream(1, "draw", 0)).unwrap().unwrap();
+        assert_eq!(alike, 1.0);
+        let (before, after) = (distance(&graph, &noisy), distance(&graph, &near));
+        assert!(after < 0.65 * before, "{before} → {after}");
+        let Some(Features::Sparse(m)) = near.features() else { panic!("sparse features") };
+        let totals = (0..300).map(|i| m.row(i).1.iter().sum::<f32>());
+        assert!(totals.into_iter().all(|t| (t - 1.0).abs() < 1e-5 || t == 0.0));
+    }
+
+    #[test]
+    fn what_cannot_be_learned_from_is_refused() {
+        let graph = words();
+        for (graph, nodes, what) in [
+            (Graph::empty(3).unwrap(), vec![0], "no features"),
+            (graph.clone(), vec![], "no training nodes"),
+            (with_zeros(), vec![0, 1], "are zero"),
+        ] {
+            let e = CleanFeatures::fit(&graph, &nodes).unwrap_err().to_string();
+            assert!(e.contains(what), "{e}");
+        }
+        let prior = CleanFeatures::fit(&graph, &[0, 1]).unwrap();
+        let e = prior.draw(&with_zeros(), &DenseMatrix::zeros(2, 2), &mut stream(1, "draw", 0)).unwrap_err();
+        assert!(e.to_string().contains("4 features, 60 were learned from"), "{e}");
+    }
+
+    fn with_zeros() -> Graph {
+        Graph::empty(2).unwrap().with_features(Features::Dense(DenseMatrix::zeros(2, 4))).unwrap()
+    }
+}

@@ -1,0 +1,380 @@
+//! RobustCRF's update (thesis eq. `crf:eqn:UpdateRule`).
+//!
+//! Around an input a, L neighbours b are drawn, and
+//! `Y~_a = (σ Y_a + (1 - σ) Σ_b g_ab Y~_b) / (σ + (1 - σ) Σ_b g_ab)`, where every `Y~_b` is what K - 1 updates around b came
+//! to: `1 + L + … + L^K` evaluations of the model. With σ = 0, K = 1 and g = 1 it is randomised smoothing. The mean-field
+//! density in the text has the wrong sign in its exponent; the update is right (erratum 11).
+
+use gnarl_graph::random::{Rng, mix, stream};
+use gnarl_graph::{DenseMatrix, Graph};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::classifier::Classifier;
+use crate::error::{Error, Result};
+use crate::train::argmax;
+
+/// How neighbours of an input are drawn.
+pub trait Neighbourhood: Sync {
+    /// A neighbour of `centre` and how alike they are, at least zero; `answer` is what the model says of the centre.
+    /// `None` where the centre is its own and only neighbour: then the model need not be asked again.
+    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>>;
+}
+
+/// What counts as a model's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Output {
+    /// The softmax of its scores.
+    #[default]
+    Probabilities,
+    /// One for its class, zero for the others.
+    Hard,
+}
+
+/// Settings of the update.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Crf {
+    /// L: neighbours drawn around an input.
+    pub neighbours: usize,
+    /// K: updates.
+    pub updates: usize,
+    /// σ: the weight of the model's own answer against its neighbours'.
+    pub sigma: f64,
+    /// What counts as an answer.
+    pub output: Output,
+    /// End as soon as no neighbour still to come can change any node's class. The classes are those of the whole update, the
+    /// distributions are not.
+    pub stop_early: bool,
+}
+
+impl Crf {
+    /// The thesis' L = 5 and K = 2.
+    pub fn new(sigma: f64) -> Self {
+        Self { neighbours: 5, updates: 2, sigma, output: Output::Probabilities, stop_early: false }
+    }
+
+    /// Randomised smoothing: the plain average over neighbours.
+    pub fn smoothing(neighbours: usize) -> Self {
+        Self { neighbours, updates: 1, sigma: 0.0, output: Output::Hard, stop_early: false }
+    }
+
+    /// Evaluations of the model, if every neighbour is an input of its own.
+    pub fn evaluations(&self) -> usize {
+        (0..=self.updates).map(|k| self.neighbours.saturating_pow(k as u32)).fold(0, usize::saturating_add)
+    }
+
+    /// Refuses settings that mean nothing or would never end.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |what: String| Err(Error::Graph(gnarl_graph::Error::argument("inference", what)));
+        if !(0.0..=1.0).contains(&self.sigma) {
+            return refuse(format!("sigma {} must lie in 0 to 1", self.sigma));
+        }
+        if self.sigma == 0.0 && (self.neighbours == 0 || self.updates == 0) {
+            return refuse("with sigma 0 there must be a neighbour and an update, or nothing is left to answer".into());
+        }
+        if self.evaluations() > MOST_EVALUATIONS {
+            let (l, k) = (self.neighbours, self.updates);
+            return refuse(format!("{l} neighbours and {k} updates take more than {MOST_EVALUATIONS} evaluations"));
+        }
+        Ok(())
+    }
+
+    /// A distribution over the classes for every node.
+    pub fn answer(
+        &self,
+        model: &dyn Classifier,
+        neighbourhood: &dyn Neighbourhood,
+        graph: &Graph,
+        seed: u64,
+    ) -> Result<DenseMatrix<f32>> {
+        self.check()?;
+        let by_graphs = ByGraphs { crf: self, model, neighbourhood };
+        let own = by_graphs.evaluate(graph)?;
+        self.update(&by_graphs, graph, own, self.updates, seed)
+    }
+
+    /// `updates` updates around a centre. The draws of a place in the tree depend on its path alone, so that the order in which
+    /// subtrees are done changes nothing.
+    pub(super) fn update<T: Tree>(
+        &self,
+        tree: &T,
+        centre: &T::Input,
+        own: DenseMatrix<f32>,
+        updates: usize,
+        path: u64,
+    ) -> Result<DenseMatrix<f32>> {
+        if updates == 0 || self.sigma == 1.0 {
+            return Ok(own);
+        }
+        let around = |i: usize| -> Result<Option<(f64, DenseMatrix<f32>)>> {
+            let path = mix(path ^ mix(i as u64 + 1));
+            let Some((neighbour, alike)) = tree.draw(centre, &own, &mut stream(path, "crf", 0))? else {
+                return Ok(None);
+            };
+            let answer = tree.evaluate(&neighbour)?;
+            Ok(Some((alike, self.update(tree, &neighbour, answer, updates - 1, path)?)))
+        };
+        let mut agreed = Agreement::new(&own, self.sigma);
+        if self.stop_early {
+            for i in 0..self.neighbours {
+                if agreed.is_settled(self.neighbours - i) {
+                    break;
+                }
+                agreed.add(around(i)?.as_ref(), &own);
+            }
+        } else {
+            let answers: Vec<_> = (0..self.neighbours).into_par_iter().map(around).collect::<Result<_>>()?;
+            answers.iter().for_each(|answer| agreed.add(answer.as_ref(), &own));
+        }
+        agreed.distributions(&own)
+    }
+
+    /// What counts as the answer of these scores.
+    pub(super) fn output(&self, mut scores: DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
+        if scores.data().iter().any(|s| s.is_nan()) {
+            return Err(Error::Graph(gnarl_graph::Error::argument("inference", "the model answers NaN")));
+        }
+        for i in 0..scores.num_rows() {
+            let row = scores.row_mut(i);
+            match self.output {
+                Output::Probabilities => softmax(row),
+                Output::Hard => {
+                    let class = argmax(row);
+                    row.iter_mut().enumerate().for_each(|(c, s)| *s = f32::from(u8::from(c == class)));
+                }
+            }
+        }
+        Ok(scores)
+    }
+}
+
+/// More than any study asks for: a slip of the finger should not run for days.
+const MOST_EVALUATIONS: usize = 1_000_000;
+
+/// Makes scores a distribution.
+pub(crate) fn softmax(row: &mut [f32]) {
+    let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut total = 0.0;
+    for score in row.iter_mut() {
+        // Of an infinite score, all of it.
+        *score = if *score == largest { 1.0 } else { (*score - largest).exp() };
+        total += *score;
+    }
+    row.iter_mut().for_each(|score| *score /= total);
+}
+
+/// What the update walks over: graphs, or what stands for them where a model allows a shortcut.
+pub(super) trait Tree: Sync {
+    /// An input.
+    type Input: Sync;
+
+    /// The model's answer.
+    fn evaluate(&self, input: &Self::Input) -> Result<DenseMatrix<f32>>;
+
+    /// As [`Neighbourhood::draw`].
+    fn draw(
+        &self,
+        centre: &Self::Input,
+        answer: &DenseMatrix<f32>,
+        rng: &mut Rng,
+    ) -> Result<Option<(Self::Input, f64)>>;
+}
+
+struct ByGraphs<'a> {
+    crf: &'a Crf,
+    model: &'a dyn Classifier,
+    neighbourhood: &'a dyn Neighbourhood,
+}
+
+impl Tree for ByGraphs<'_> {
+    type Input = Graph;
+
+    fn evaluate(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        self.crf.output(self.model.scores(graph)?)
+    }
+
+    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+        self.neighbourhood.draw(centre, answer, rng)
+    }
+}
+
+/// The sums of an update.
+struct Agreement {
+    sums: Vec<f64>,
+    total: f64,
+    width: usize,
+    sigma: f64,
+}
+
+impl Agreement {
+    fn new(own: &DenseMatrix<f32>, sigma: f64) -> Self {
+        let sums = own.data().iter().map(|&p| sigma * f64::from(p)).collect();
+        Self { sums, total: sigma, width: own.num_cols(), sigma }
+    }
+
+    /// Adds a neighbour's answer; where there was none, the centre is its own neighbour.
+    fn add(&mut self, neighbour: Option<&(f64, DenseMatrix<f32>)>, own: &DenseMatrix<f32>) {
+        let (alike, answer) = neighbour.map_or((1.0, own), |(alike, answer)| (*alike, answer));
+        let weight = (1.0 - self.sigma) * alike;
+        self.sums.iter_mut().zip(answer.data()).for_each(|(sum, &p)| *sum += weight * f64::from(p));
+        self.total += weight;
+    }
+
+    /// Whether `left` more neighbours, each alike by at most one, can change no node's class.
+    fn is_settled(&self, left: usize) -> bool {
+        let most = (1.0 - self.sigma) * left as f64;
+        self.sums.chunks_exact(self.width.max(1)).all(|row| {
+            let (mut first, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
+            for &sum in row {
+                if sum > first {
+                    (first, second) = (sum, first);
+                } else if sum > second {
+                    second = sum;
+                }
+            }
+            first - second > most
+        })
+    }
+
+    fn distributions(self, own: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
+        if self.total <= 0.0 {
+            // Every neighbour was unlike by any measure, and the model's own answer has no weight: nothing to go by but it.
+            return Ok(own.clone());
+        }
+        let data = self.sums.iter().map(|sum| (sum / self.total) as f32).collect();
+        Ok(DenseMatrix::new(own.num_rows(), own.num_cols(), data)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classifier::FromFn;
+    use gnarl_graph::Features;
+
+    fn two_nodes(values: [f32; 2]) -> Graph {
+        let features = Features::Dense(DenseMatrix::new(2, 1, values.to_vec()).unwrap());
+        Graph::from_edges(2, [(0, 1)]).unwrap().0.with_features(features).unwrap()
+    }
+
+    fn values(graph: &Graph) -> Vec<f32> {
+        let Some(Features::Dense(m)) = graph.features() else { panic!("dense features") };
+        m.data().to_vec()
+    }
+
+    /// Scores whose softmax is (p, 1 - p) with p the node's only feature.
+    fn model() -> impl Classifier {
+        FromFn {
+            num_classes: 2,
+            function: |graph: &Graph| {
+                let scores = values(graph).iter().flat_map(|&p| [p.ln(), (1.0 - p).ln()]).collect();
+                Ok(DenseMatrix::new(2, 2, scores)?)
+            },
+        }
+    }
+
+    /// Adds the number of features drawn so far, in steps of 0.1, and is alike by `g`.
+    struct Steps {
+        by: f32,
+        alike: f64,
+    }
+
+    impl Neighbourhood for Steps {
+        fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, _: &mut Rng) -> Result<Option<(Graph, f64)>> {
+            let at = values(centre);
+            Ok(Some((two_nodes([at[0] + self.by, at[1] - self.by]), self.alike)))
+        }
+    }
+
+    fn answer(crf: Crf, around: &dyn Neighbourhood) -> Vec<f32> {
+        crf.answer(&model(), around, &two_nodes([0.3, 0.6]), 1).unwrap().data().to_vec()
+    }
+
+    fn assert_close(found: &[f32], expected: &[f32], what: &str) {
+        let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(off < 1e-6, "{what}: {found:?}, not {expected:?}");
+    }
+
+    #[test]
+    fn one_update_by_hand() {
+        // (0.9 · 0.3 + 0.1 · 2 · 0.5 · 0.4) / (0.9 + 0.1 · 2 · 0.5) = 0.31, and the same down from 0.6.
+        let crf = Crf { neighbours: 2, updates: 1, ..Crf::new(0.9) };
+        let found = answer(crf, &Steps { by: 0.1, alike: 0.5 });
+        assert_close(&found, &[0.31, 0.69, 0.59, 0.41], "one update");
+    }
+
+    #[test]
+    fn two_updates_by_hand() {
+        // Around 0.4: (0.5 · 0.4 + 0.5 · 0.5) / 1 = 0.45; around 0.3: (0.5 · 0.3 + 0.5 · 0.45) / 1 = 0.375.
+        let crf = Crf { neighbours: 1, updates: 2, ..Crf::new(0.5) };
+        let found = answer(crf, &Steps { by: 0.1, alike: 1.0 });
+        assert_close(&found, &[0.375, 0.625, 0.525, 0.475], "two updates");
+    }
+
+    #[test]
+    fn with_sigma_one_it_is_the_model() {
+        assert_close(&answer(Crf::new(1.0), &Steps { by: 0.1, alike: 1.0 }), &[0.3, 0.7, 0.6, 0.4], "sigma 1");
+        assert_close(&answer(Crf::new(0.2), &Steps { by: 0.0, alike: 0.7 }), &[0.3, 0.7, 0.6, 0.4], "radius 0");
+    }
+
+    /// Adds 0.05 or 0.1, by the stream.
+    struct Coin;
+
+    impl Neighbourhood for Coin {
+        fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+            use rand::RngExt;
+            let by = if rng.random::<bool>() { 0.05 } else { 0.1 };
+            let at = values(centre);
+            Ok(Some((two_nodes([at[0] + by, at[1] + by]), 1.0)))
+        }
+    }
+
+    #[test]
+    fn smoothing_is_the_plain_average() {
+        let crf = Crf { output: Output::Probabilities, ..Crf::smoothing(400) };
+        let found = answer(crf, &Coin);
+        // 400 coins: 6 deviations of the mean are 0.0075.
+        assert!((found[0] - 0.375).abs() < 0.0075 && (found[2] - 0.675).abs() < 0.0075, "{found:?}");
+        let hard = answer(Crf::smoothing(400), &Coin);
+        assert_eq!(hard[..], [0.0, 1.0, 1.0, 0.0]);
+        assert!(found.chunks(2).all(|row| (row[0] + row[1] - 1.0).abs() < 1e-6), "rows stay distributions");
+    }
+
+    #[test]
+    fn the_seed_fixes_the_answer_whatever_the_threads() {
+        let crf = Crf { neighbours: 4, updates: 3, ..Crf::new(0.3) };
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| answer(crf, &Coin))
+        };
+        assert_eq!(with(1), with(2));
+        let other = crf.answer(&model(), &Coin, &two_nodes([0.3, 0.6]), 2).unwrap();
+        assert_ne!(other.data(), with(1));
+    }
+
+    #[test]
+    fn stopping_early_changes_no_class() {
+        for sigma in [0.0, 0.3, 0.8] {
+            let crf = Crf { neighbours: 6, updates: 2, ..Crf::new(sigma) };
+            let early = Crf { stop_early: true, ..crf };
+            let classes = |found: Vec<f32>| found.chunks(2).map(argmax).collect::<Vec<_>>();
+            assert_eq!(classes(answer(crf, &Coin)), classes(answer(early, &Coin)), "sigma {sigma}");
+        }
+    }
+
+    #[test]
+    fn settings_that_mean_nothing_are_refused() {
+        for (crf, what) in [
+            (Crf::new(f64::NAN), "sigma NaN"),
+            (Crf::new(1.1), "sigma 1.1"),
+            (Crf { neighbours: 0, ..Crf::new(0.0) }, "nothing is left"),
+            (Crf { neighbours: 100, updates: 9, ..Crf::new(0.5) }, "evaluations"),
+        ] {
+            let e = crf.check().unwrap_err().to_string();
+            assert!(e.contains(what), "{e}");
+        }
+        assert_eq!(Crf::new(0.5).evaluations(), 31);
+    }
+}

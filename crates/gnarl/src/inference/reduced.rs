@@ -1,0 +1,231 @@
+//! The same update with less work, for a network whose first maps are linear and narrow
+//! ([`Reduced`](crate::classifier::Reduced)).
+//!
+//! Around features, a neighbour is drawn as the network hears it: a few coordinates for each node, and of the rest of a row only
+//! its length. How alike it is needs one more coordinate: with `x = x_heard + x_rest`, the product of x and a step z is that of
+//! the heard coordinates plus `|x_rest|` times z's coordinate along `x_rest`, which is Gaussian like the others, whatever the
+//! direction; so it is again around the neighbour. The law of everything that enters the update is exact. Around a structure,
+//! the coordinates are computed once for all graphs.
+
+use candle_core::{Device, Tensor};
+use gnarl_graph::random::Rng;
+use gnarl_graph::{DenseMatrix, Graph};
+
+use super::Around;
+use super::balls::cosine;
+use super::crf::{Crf, Neighbourhood, Tree};
+use crate::classifier::{Reduced, WhiteBox, to_matrix};
+use crate::error::Result;
+use crate::nn::{Input, Propagation};
+use crate::robustness::sample::ReducedBall;
+
+/// The answer by the shortcut; `None` where there is none.
+pub(super) fn answer(
+    crf: &Crf,
+    model: &WhiteBox,
+    around: &Around,
+    graph: &Graph,
+    seed: u64,
+) -> Result<Option<DenseMatrix<f32>>> {
+    let Some(reduced) = model.reduced()? else { return Ok(None) };
+    let input = model.input(graph)?;
+    let coordinates = reduced.coordinates(&input)?;
+    let answer = match around {
+        Around::Features(ball) if ball.radius > 0.0 => {
+            let ball = ReducedBall::new(ball.radius, input.dim(), reduced.dim())?;
+            let tree = Heard { crf, model, reduced, hear: model.propagation(graph)?, ball };
+            let centre = Point::new(&input, &coordinates)?;
+            let own = tree.evaluate(&centre)?;
+            crf.update(&tree, &centre, own, crf.updates, seed)?
+        }
+        Around::Structure(_) | Around::CleanEdges(_) => {
+            let tree = Rewired { crf, model, reduced, coordinates, neighbourhood: around.neighbourhood() };
+            let own = tree.evaluate(graph)?;
+            crf.update(&tree, graph, own, crf.updates, seed)?
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(answer))
+}
+
+/// Features as a network hears them.
+struct Point {
+    /// `[nodes, heard]`
+    heard: Vec<f32>,
+    /// The length of what is not heard, for each node.
+    rest: Vec<f64>,
+    /// Of the whole matrix.
+    squared_norm: f64,
+}
+
+impl Point {
+    fn new(input: &Input, coordinates: &Tensor) -> Result<Self> {
+        let heard = coordinates.flatten_all()?.to_vec1::<f32>()?;
+        let squares = row_squares(input)?;
+        let width = coordinates.dims()[1];
+        let inside = heard.chunks_exact(width.max(1)).map(squared);
+        let rest = squares.iter().zip(inside).map(|(all, inside)| (all - inside).max(0.0).sqrt()).collect();
+        Ok(Self { heard, rest, squared_norm: squares.iter().sum() })
+    }
+}
+
+fn squared(row: &[f32]) -> f64 {
+    row.iter().map(|&x| f64::from(x) * f64::from(x)).sum()
+}
+
+/// The squared norm of every row.
+fn row_squares(input: &Input) -> Result<Vec<f64>> {
+    Ok(match input {
+        Input::Dense(x) => {
+            let width = x.dims()[1];
+            x.flatten_all()?.to_vec1::<f32>()?.chunks_exact(width.max(1)).map(squared).collect()
+        }
+        Input::Sparse(x) => {
+            let values = x.values()?.to_vec1::<f32>()?;
+            (0..x.num_rows()).map(|i| squared(&values[x.pattern().row(i)])).collect()
+        }
+    })
+}
+
+struct Heard<'a> {
+    crf: &'a Crf,
+    model: &'a WhiteBox,
+    reduced: &'a Reduced,
+    hear: Propagation,
+    ball: ReducedBall,
+}
+
+impl Tree for Heard<'_> {
+    type Input = Point;
+
+    fn evaluate(&self, point: &Point) -> Result<DenseMatrix<f32>> {
+        let shape = (point.rest.len(), self.reduced.dim());
+        let coordinates = Tensor::from_slice(&point.heard, shape, &Device::Cpu)?;
+        self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &self.hear, &coordinates)?)?)
+    }
+
+    fn draw(&self, centre: &Point, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Point, f64)>> {
+        let width = self.reduced.dim();
+        let mut step = vec![0f32; width];
+        let (mut heard, mut rest) = (centre.heard.clone(), Vec::with_capacity(centre.rest.len()));
+        let (mut product, mut length) = (0.0, 0.0);
+        for (row, &outside) in heard.chunks_exact_mut(width).zip(&centre.rest) {
+            let beyond = self.ball.row_and_beyond(&mut step, rng);
+            let (mut along_heard, mut step_heard) = (0f32, 0f32);
+            for (x, z) in row.iter_mut().zip(&step) {
+                along_heard += *x * z;
+                step_heard += z * z;
+                *x += z;
+            }
+            product += f64::from(along_heard) + outside * beyond.along;
+            length += beyond.squared_norm;
+            let step_rest = beyond.squared_norm - f64::from(step_heard);
+            rest.push((outside * outside + 2.0 * outside * beyond.along + step_rest).max(0.0).sqrt());
+        }
+        let own = centre.squared_norm;
+        let other = own + 2.0 * product + length;
+        let alike = cosine(own + product, own, other);
+        Ok(Some((Point { heard, rest, squared_norm: other }, alike)))
+    }
+}
+
+struct Rewired<'a> {
+    crf: &'a Crf,
+    model: &'a WhiteBox,
+    reduced: &'a Reduced,
+    coordinates: Tensor,
+    neighbourhood: &'a dyn Neighbourhood,
+}
+
+impl Tree for Rewired<'_> {
+    type Input = Graph;
+
+    fn evaluate(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        let hear = self.model.propagation(graph)?;
+        self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &hear, &self.coordinates)?)?)
+    }
+
+    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+        self.neighbourhood.draw(centre, answer, rng)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inference::{FeatureBall, StructureBall, balls::StructureLaw};
+    use crate::nn::{Backbone, Network, NetworkConfig};
+    use crate::task::node::OperatorChoice;
+    use gnarl_graph::Features;
+    use gnarl_graph::random::stream;
+    use rand::RngExt;
+
+    fn scene() -> (WhiteBox, Graph) {
+        let rng = &mut stream(3, "reduced test", 0);
+        let values: Vec<f32> = (0..30 * 40).map(|_| rng.random::<f32>() - 0.4).collect();
+        let features = Features::Dense(DenseMatrix::new(30, 40, values).unwrap());
+        let graph = gnarl_graph::generate::erdos_renyi(30, 0.15, 3).unwrap().with_features(features).unwrap();
+        let config = NetworkConfig { hidden: 6, ..NetworkConfig::new(Backbone::Gcn) };
+        let network = Network::new(&config, 40, 3, 1.0, 5).unwrap();
+        (WhiteBox::new(network, OperatorChoice::Usual).unwrap(), graph)
+    }
+
+    fn furthest(a: &DenseMatrix<f32>, b: &DenseMatrix<f32>) -> f32 {
+        a.data().iter().zip(b.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    }
+
+    #[test]
+    fn around_a_structure_both_ways_say_the_same() {
+        let (model, graph) = scene();
+        let ball = StructureBall { share: 0.3, law: StructureLaw::Thesis };
+        let crf = Crf::new(0.2);
+        let short = answer(&crf, &model, &Around::Structure(ball), &graph, 7).unwrap().unwrap();
+        let long = crf.answer(&model, &ball, &graph, 7).unwrap();
+        assert!(furthest(&short, &long) < 1e-5);
+        let own = crf.output(crate::classifier::Classifier::scores(&model, &graph).unwrap()).unwrap();
+        assert!(furthest(&short, &own) > 1e-3, "the neighbours changed nothing");
+    }
+
+    /// Both ways draw differently from the same law: with many neighbours both come close to the same average.
+    #[test]
+    fn around_features_both_ways_agree_in_the_mean() {
+        let (model, graph) = scene();
+        let ball = FeatureBall { radius: 8.0 };
+        for (neighbours, updates) in [(3000, 1), (60, 2)] {
+            let crf = Crf { neighbours, updates, ..Crf::new(0.1) };
+            let short = answer(&crf, &model, &Around::Features(ball), &graph, 7).unwrap().unwrap();
+            let long = crf.answer(&model, &ball, &graph, 8).unwrap();
+            let apart = furthest(&short, &long);
+            assert!(apart < 0.03, "{updates} updates: {apart}");
+            let own = crf.output(crate::classifier::Classifier::scores(&model, &graph).unwrap()).unwrap();
+            assert!(furthest(&short, &own) > 0.06, "the neighbours changed nothing");
+        }
+    }
+
+    /// How alike neighbours are, and neighbours of neighbours, drawn both ways.
+    #[test]
+    fn neighbours_are_alike_by_the_same_law() {
+        let (model, graph) = scene();
+        let (ball, input) = (FeatureBall { radius: 2.0 }, model.input(&graph).unwrap());
+        let reduced = model.reduced().unwrap().unwrap();
+        let crf = Crf::new(0.5);
+        let heard_ball = ReducedBall::new(2.0, 40, reduced.dim()).unwrap();
+        let tree =
+            Heard { crf: &crf, model: &model, reduced, hear: model.propagation(&graph).unwrap(), ball: heard_ball };
+        let centre = Point::new(&input, &reduced.coordinates(&input).unwrap()).unwrap();
+        let none = DenseMatrix::zeros(30, 3);
+        let rng = &mut stream(1, "alike", 0);
+        let (mut short, mut long) = (Vec::new(), Vec::new());
+        for _ in 0..600 {
+            let (point, first) = tree.draw(&centre, &none, rng).unwrap().unwrap();
+            short.push([first, tree.draw(&point, &none, rng).unwrap().unwrap().1]);
+            let (near, first) = ball.draw(&graph, &none, rng).unwrap().unwrap();
+            long.push([first, ball.draw(&near, &none, rng).unwrap().unwrap().1]);
+        }
+        for level in 0..2 {
+            let column = |all: &[[f64; 2]]| all.iter().map(|both| both[level]).collect::<Vec<f64>>();
+            let gap = crate::robustness::testing::kolmogorov_two(&column(&short), &column(&long));
+            assert!(gap < crate::robustness::testing::critical(300), "level {level}: {gap}");
+        }
+    }
+}

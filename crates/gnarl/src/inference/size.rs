@@ -1,0 +1,42 @@
+//! How many graphs lie within r flips of a graph, at least (thesis lemma `crf:lem:size_CRF`), in log space: the number itself
+//! overflows at once.
+
+/// The base-2 logarithm of the lemma's lower bound, `2^(H(ε) N) / sqrt(8 N ε (1 - ε))` with `N = n (n + 1) / 2` places for an
+/// edge and `ε = r / N`. Zero flips, or all of them, leave one graph at that distance.
+pub fn log2_neighbours_at_least(num_nodes: usize, radius: f64) -> f64 {
+    let n = num_nodes as f64;
+    let places = n * (n + 1.0) / 2.0;
+    let share = (radius / places).clamp(0.0, 1.0);
+    if places == 0.0 || share == 0.0 || share == 1.0 {
+        return 0.0;
+    }
+    let entropy = -share * share.log2() - (1.0 - share) * (1.0 - share).log2();
+    entropy * places - 0.5 * (8.0 * places * share * (1.0 - share)).log2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// log2 of C(N, r) by the sum of logarithms.
+    fn log2_binomial(places: u64, r: u64) -> f64 {
+        (0..r).map(|i| ((places - i) as f64 / (i + 1) as f64).log2()).sum()
+    }
+
+    #[test]
+    fn it_is_below_the_number_of_graphs_at_that_distance_and_close_to_it() {
+        for (n, r) in [(5u64, 3u64), (20, 10), (20, 105), (100, 50), (2708, 105)] {
+            let exact = log2_binomial(n * (n + 1) / 2, r);
+            let bound = log2_neighbours_at_least(n as usize, r as f64);
+            assert!(bound <= exact && bound > exact - 1.0, "n {n}, r {r}: {bound} against {exact}");
+        }
+    }
+
+    #[test]
+    fn edges_of_its_range() {
+        assert_eq!(log2_neighbours_at_least(0, 0.0), 0.0);
+        assert_eq!(log2_neighbours_at_least(10, 0.0), 0.0);
+        assert_eq!(log2_neighbours_at_least(10, 55.0), 0.0);
+        assert!(log2_neighbours_at_least(1_000_000, 1e9).is_finite());
+    }
+}
