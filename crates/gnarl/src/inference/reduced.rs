@@ -191,15 +191,12 @@ mod tests {
     fn around_features_both_ways_agree_in_the_mean() {
         let (model, graph) = scene();
         let ball = FeatureBall { radius: 8.0 };
-        for (neighbours, updates) in [(3000, 1), (60, 2)] {
-            let crf = Crf { neighbours, updates, ..Crf::new(0.1) };
-            let short = answer(&crf, &model, &Around::Features(ball), &graph, 7).unwrap().unwrap();
-            let long = crf.answer(&model, &ball, &graph, 8).unwrap();
-            let apart = furthest(&short, &long);
-            assert!(apart < 0.03, "{updates} updates: {apart}");
-            let own = crf.output(crate::classifier::Classifier::scores(&model, &graph).unwrap()).unwrap();
-            assert!(furthest(&short, &own) > 0.06, "the neighbours changed nothing");
-        }
+        let crf = Crf { neighbours: 3000, updates: 1, ..Crf::new(0.1) };
+        let short = answer(&crf, &model, &Around::Features(ball), &graph, 7).unwrap().unwrap();
+        let long = crf.answer(&model, &ball, &graph, 8).unwrap();
+        let own = crf.output(crate::classifier::Classifier::scores(&model, &graph).unwrap()).unwrap();
+        let (apart, moved) = (furthest(&short, &long), furthest(&short, &own));
+        assert!(apart < 0.012 && moved > 0.025, "{apart} apart, {moved} from the model's own answer");
     }
 
     /// How alike neighbours are, and neighbours of neighbours, drawn both ways.
