@@ -5,15 +5,18 @@ use std::time::Instant;
 
 use clap::Args;
 use gnarl::attack::{Attack, Kind, Loss, Norm, Options, Scope};
+use gnarl::inference::{Choice, Part};
 use gnarl::nn::Backbone;
-use gnarl::task::attack::{AttackRun, AttackStudy, Known, Mode};
+use gnarl::task::attack::{AttackRun, AttackStudy, DefendedRun, Known, Mode};
 use gnarl::task::{depth, node};
 use gnarl::train::{Watch, median};
+use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use gnarl_graph::{Graph, Split};
 use serde::Serialize;
 
 use super::adaptive::DepthArgs;
-use super::train::{Accuracy, Config, ModelArgs, load_with_splits};
+use super::inference::InferenceArgs;
+use super::train::{Accuracy, Config, ModelArgs, load_for};
 use crate::args::Global;
 use crate::output::{self, Report, real};
 use crate::{interrupt, progress};
@@ -27,6 +30,8 @@ pub struct AttackArgs {
     pub depth: DepthArgs,
     #[command(flatten)]
     pub attack: AttackOptions,
+    #[command(flatten)]
+    pub inference: InferenceArgs,
     /// Runs, each with its own seed and, where there are several, its own split
     #[arg(long, default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
@@ -91,6 +96,9 @@ pub struct AttackConfig {
     mode: Mode,
     surrogate: bool,
     labels: Known,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inference: Option<Choice>,
+    inference_tuned: bool,
 }
 
 /// What `gnarl attack` found.
@@ -106,6 +114,9 @@ pub struct AttackReport {
     attacked_accuracy: Accuracy,
     /// Per cent of the test nodes that were right before and are wrong after.
     success_rate: Accuracy,
+    /// The same inputs under the inference asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    defended: Option<DefendedReport>,
     /// Median milliseconds of a training step.
     epoch_ms: f64,
     /// Seconds of an attack, on average.
@@ -116,12 +127,42 @@ pub struct AttackReport {
     runs: Vec<AttackRun>,
 }
 
+/// What another inference makes of the same inputs.
+#[derive(Debug, Serialize)]
+pub struct DefendedReport {
+    clean_accuracy: Accuracy,
+    attacked_accuracy: Accuracy,
+    /// Defended minus bare, run by run.
+    clean_difference: PairedDifference,
+    attacked_difference: PairedDifference,
+    /// Seconds of the two inferences of a run, on average.
+    seconds: f64,
+}
+
+impl DefendedReport {
+    fn of(runs: &[AttackRun]) -> gnarl_graph::Result<Option<Self>> {
+        let Some(defended) = runs.iter().map(|run| run.defended).collect::<Option<Vec<DefendedRun>>>() else {
+            return Ok(None);
+        };
+        let clean: Vec<f64> = defended.iter().map(|d| d.clean_accuracy).collect();
+        let attacked: Vec<f64> = defended.iter().map(|d| d.attacked_accuracy).collect();
+        let bare = |f: fn(&AttackRun) -> f64| runs.iter().map(f).collect::<Vec<f64>>();
+        Ok(Some(Self {
+            clean_difference: paired_difference(&clean, &bare(|r| r.clean_accuracy))?,
+            attacked_difference: paired_difference(&attacked, &bare(|r| r.attacked_accuracy))?,
+            clean_accuracy: Accuracy::of(clean)?,
+            attacked_accuracy: Accuracy::of(attacked)?,
+            seconds: defended.iter().map(|d| d.seconds).sum::<f64>() / defended.len() as f64,
+        }))
+    }
+}
+
 /// Trains, attacks and reports.
 pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
     let start = Instant::now();
     // A wrong option should not wait for the data.
     let attack = args.attack.attack()?;
-    let (data, graph, splits) = load_with_splits(global, &args.model.data, args.runs)?;
+    let (data, graph, splits) = load_for(global, &args.model, args.runs)?;
     let adaptive = args.depth.adaptive(&args.model)?;
     let mut config = args.model.config_with(&data, adaptive, args.runs, global.seed)?;
     config.training.check()?;
@@ -134,7 +175,11 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
     settle_operator(&mut config, &graph, &splits, stop)?;
     let exits = config.depth.as_ref().map(|depth| (depth.scheme, depth.own));
     let (operator, network, training) = (config.preparation.operator, config.network.clone(), config.training.clone());
-    let study = AttackStudy { operator, network, training, exits, attack, mode, surrogate, known: labels };
+    let part = if attack.kind().changes_features() { Part::Features } else { Part::Structure };
+    let inference = args.inference.choice(&data, Some(part))?;
+    let tune = args.inference.inference_tune;
+    let study =
+        AttackStudy { operator, network, training, exits, attack, mode, surrogate, known: labels, inference, tune };
     study.check()?;
 
     // AdaGCN trains a learner for every depth, one after the other.
@@ -159,11 +204,12 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
         clean_accuracy: over(|r| r.clean_accuracy)?,
         attacked_accuracy: over(|r| r.attacked_accuracy)?,
         success_rate: over(|r| r.success_rate)?,
+        defended: DefendedReport::of(&runs)?,
         epoch_ms: median(runs.iter().map(|r| r.epoch_ms).collect()),
         attack_seconds: runs.iter().map(|r| r.attack_seconds).sum::<f64>() / runs.len() as f64,
         seconds: start.elapsed().as_secs_f64(),
         interrupted: runs.iter().any(|r| r.interrupted),
-        config: AttackConfig { model: config, attack, mode, surrogate, labels },
+        config: AttackConfig { model: config, attack, mode, surrogate, labels, inference, inference_tuned: tune },
         runs,
     })
 }
@@ -206,9 +252,21 @@ impl Report for AttackReport {
             ("clean accuracy", self.clean_accuracy.text()),
             ("attacked accuracy", self.attacked_accuracy.text()),
             ("success rate", self.success_rate.text()),
+        ];
+        if let (Some(defended), Some(choice)) = (&self.defended, &self.config.inference) {
+            let line = |accuracy: &Accuracy, difference: &PairedDifference| {
+                format!("{} ({:+.2} ± {:.2})", accuracy.text(), difference.mean, difference.standard_error)
+            };
+            rows.extend([
+                ("inference", choice.kind.to_string()),
+                ("  clean", line(&defended.clean_accuracy, &defended.clean_difference)),
+                ("  attacked", line(&defended.attacked_accuracy, &defended.attacked_difference)),
+            ]);
+        }
+        rows.extend([
             ("attack", attack.to_string()),
             ("mode", if *surrogate { format!("{mode}, through a surrogate") } else { mode.to_string() }),
-        ];
+        ]);
         let (added, removed) = (mean(|r| r.edges_added as f64), mean(|r| r.edges_removed as f64));
         if added + removed > 0.0 {
             rows.push(("edges added, removed", format!("{}, {}", real(added), real(removed))));

@@ -9,6 +9,7 @@ pub mod data;
 pub mod demo;
 pub mod energy;
 pub mod growth;
+mod inference;
 pub mod predict;
 pub mod reproduce;
 pub mod robustness;

@@ -12,6 +12,7 @@ use gnarl::task::depth::DepthRun;
 use gnarl::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared, Run, Settled, Tried};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Checkpoint, StepSchedule, TrainConfig, Watch, median};
+use gnarl_graph::dataset::registry::Protocol;
 use gnarl_graph::metrics::mean_std;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Graph, Split};
@@ -30,6 +31,10 @@ pub struct ModelArgs {
     /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
+    /// Split nodes by the dataset's own protocol (own), or its largest component at random into 10, 10 and 80 per cent
+    /// (largest-component), as the thesis does for attacks on edges
+    #[arg(long, default_value = "own")]
+    pub protocol: ProtocolName,
     /// gcn, gat, gatv2, gin, sage, sgc, appnp, pna, h2gcn or mlp; or a way of combining layers: jk-cat, jk-max, jk-lstm (each also with
     /// -gin), gcnii, gpr-gnn, gpr-gin, adagcn; or the defence rgcn
     #[arg(long)]
@@ -93,6 +98,26 @@ pub struct ModelArgs {
     pub patience: Option<usize>,
 }
 
+/// What `--protocol` may say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProtocolName {
+    Own,
+    LargestComponent,
+}
+
+impl FromStr for ProtocolName {
+    type Err = gnarl_graph::Error;
+
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        match name.to_lowercase().as_str() {
+            "own" => Ok(ProtocolName::Own),
+            "largest-component" => Ok(ProtocolName::LargestComponent),
+            _ => Err(gnarl_graph::Error::unknown("protocol", name, ["own", "largest-component"])),
+        }
+    }
+}
+
 /// What `--operator` may say.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OperatorName {
@@ -123,6 +148,7 @@ fn parse_schedule(text: &str) -> Result<StepSchedule, String> {
 #[derive(Debug, Clone, Serialize)]
 pub struct Config {
     pub data: String,
+    pub protocol: ProtocolName,
     pub recipe: Recipe,
     pub preparation: Preparation,
     pub network: NetworkConfig,
@@ -197,8 +223,8 @@ impl ModelArgs {
         training.schedule = self.lr_step.or(training.schedule);
         training.patience = self.patience.or(training.patience);
         let preparation = Preparation { operator: self.operator()?, features: self.features.unwrap_or(scaling) };
-        let (data, recipe) = (dataset.to_string(), self.recipe);
-        Ok(Config { data, recipe, preparation, network, training, depth, runs, seed })
+        let (data, protocol, recipe) = (dataset.to_string(), self.protocol, self.recipe);
+        Ok(Config { data, protocol, recipe, preparation, network, training, depth, runs, seed })
     }
 }
 
@@ -278,10 +304,21 @@ pub fn load_with_splits(global: &Global, name: &str, count: usize) -> anyhow::Re
     Ok((loaded.name, graph, splits))
 }
 
+/// The dataset of a model by the protocol asked for.
+pub fn load_for(global: &Global, model: &ModelArgs, count: usize) -> anyhow::Result<(String, Graph, Vec<Split>)> {
+    if model.protocol == ProtocolName::Own {
+        return load_with_splits(global, &model.data, count);
+    }
+    let loaded = load(global, &model.data)?;
+    let protocol = Protocol::LargestComponentFractions { train: 0.1, val: 0.1 };
+    let (graph, splits) = gnarl_graph::dataset::splits_by(&loaded, Some(protocol), global.seed, count)?;
+    Ok((loaded.name, graph, splits))
+}
+
 /// Trains and reports.
 pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<TrainReport> {
     let start = Instant::now();
-    let (data, graph, splits) = load_with_splits(global, &args.model.data, args.runs)?;
+    let (data, graph, splits) = load_for(global, &args.model, args.runs)?;
     let depth = args.depth.adaptive(&args.model)?;
     let mut config = args.model.config_with(&data, depth, args.runs, global.seed)?;
     config.training.check()?;

@@ -33,7 +33,7 @@ pub mod text;
 pub mod tu;
 
 pub use self::load::load;
-pub use self::protocol::{protocol_folds, protocol_splits};
+pub use self::protocol::{protocol_folds, protocol_splits, splits_by};
 
 use crate::error::{Error, Result};
 use crate::features::Features;

@@ -15,22 +15,27 @@ const OP: &str = "protocol_splits";
 /// are given in order, and there are no more than there are: a run beyond them begins anew. A graph that is in no
 /// registry has its own splits, and random ones of 60 / 20 / 20 % where it has none.
 pub fn protocol_splits(loaded: &Loaded, seed: u64, count: usize) -> Result<(Graph, Vec<Split>)> {
+    splits_by(loaded, loaded.entry.map(|entry| entry.protocol), seed, count)
+}
+
+/// The same by a protocol of one's own; none for the graph's own splits or random ones.
+pub fn splits_by(loaded: &Loaded, protocol: Option<Protocol>, seed: u64, count: usize) -> Result<(Graph, Vec<Split>)> {
     let graph = loaded.graph()?;
     if count == 0 {
         return Err(Error::argument(OP, "0 splits are asked for, at least 1 is needed"));
     }
     let whole = |splits: Vec<Split>| Ok((graph.clone(), splits));
     let published = || graph.splits().iter().take(count).cloned().collect::<Vec<_>>();
-    let Some(entry) = loaded.entry else {
+    let Some(protocol) = protocol else {
         return if graph.splits().is_empty() {
             whole(random(graph, 0.6, 0.2, seed, count)?)
         } else {
             whole(published())
         };
     };
-    match entry.protocol {
+    match protocol {
         Protocol::PlanetoidPublic | Protocol::GeomGcnTen | Protocol::OgbTime if graph.splits().is_empty() => {
-            let what = format!("the public splits of {0} are missing; run `gnarl data get {0}`", entry.name);
+            let what = format!("the public splits of {0} are missing; run `gnarl data get {0}`", loaded.name);
             Err(Error::argument(OP, what))
         }
         Protocol::PlanetoidPublic | Protocol::GeomGcnTen | Protocol::OgbTime => whole(published()),
@@ -44,7 +49,7 @@ pub fn protocol_splits(loaded: &Loaded, seed: u64, count: usize) -> Result<(Grap
             Ok((largest, splits))
         }
         Protocol::LinkxHalfQuarter => whole(random(graph, 0.5, 0.25, seed, count)?),
-        Protocol::Folds(_) => Err(Error::argument(OP, format!("{} has folds of graphs, not of nodes", entry.name))),
+        Protocol::Folds(_) => Err(Error::argument(OP, format!("{} has folds of graphs, not of nodes", loaded.name))),
     }
 }
 

@@ -141,6 +141,11 @@ impl Kind {
         self.entry().budget
     }
 
+    /// Whether it changes features; the others change edges.
+    pub fn changes_features(self) -> bool {
+        matches!(self, Kind::Gaussian | Kind::PgdFeatures)
+    }
+
     /// Whether it follows a model's gradients.
     pub fn needs_gradients(self) -> bool {
         self.entry().white_box

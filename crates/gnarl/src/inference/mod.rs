@@ -6,6 +6,7 @@
 //! | [`crf`] | RobustCRF's update over a tree of neighbours; randomised smoothing is a special case of it |
 //! | [`balls`] | the thesis' neighbours: uniform in a ball of features, or some flips of edges away |
 //! | [`clean_features`], [`clean_edges`] | ours: neighbours that look like clean inputs |
+//! | [`choice`] | settings, with the thesis' values for its datasets |
 //! | [`external`] | a program in any language as a model, over a line protocol |
 //! | [`size`] | how many neighbours a graph has at least (lemma `crf:lem:size_CRF`) |
 //!
@@ -14,6 +15,7 @@
 //! [`Around`].
 
 pub mod balls;
+pub mod choice;
 pub mod clean_edges;
 pub mod clean_features;
 pub mod crf;
@@ -27,6 +29,7 @@ use gnarl_graph::{DenseMatrix, Graph};
 use serde::Serialize;
 
 pub use balls::{FeatureBall, StructureBall};
+pub use choice::{Choice, Kind, Part};
 pub use clean_edges::CleanEdges;
 pub use clean_features::CleanFeatures;
 pub use crf::{Crf, Neighbourhood, Output};

@@ -18,6 +18,7 @@ use crate::attack::{Attack, Attacked, FeatureChange, Scene};
 use crate::classifier::{Classifier, WhiteBox};
 use crate::depth::{Answers, Exits, Kind as PolicyKind, Policy, Scheme, Structure};
 use crate::error::{Error, Result};
+use crate::inference::{Choice, Defended};
 use crate::nn::{Backbone, Input, NetworkConfig};
 use crate::tensor::Operator;
 use crate::train::{TrainConfig, Watch, argmax, median};
@@ -91,6 +92,10 @@ pub struct AttackStudy {
     pub surrogate: bool,
     /// What the attacker knows of classes.
     pub known: Known,
+    /// How answers are read off the model besides a plain forward pass, on the same inputs.
+    pub inference: Option<Choice>,
+    /// Whether sigma and radius of that are chosen on the validation nodes of every input.
+    pub tune: bool,
 }
 
 /// One run: one split, one seed. Accuracies are of the test nodes, per cent.
@@ -106,6 +111,9 @@ pub struct AttackRun {
     pub attacked_accuracy: f64,
     /// Per cent of the nodes that were right before and are wrong after.
     pub success_rate: f64,
+    /// The same with another inference, where one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub defended: Option<DefendedRun>,
     /// Of the clean model on validation nodes.
     pub val_accuracy: f64,
     /// Edges added.
@@ -121,6 +129,17 @@ pub struct AttackRun {
     /// Seconds of the attack alone.
     pub attack_seconds: f64,
     /// Seconds in all.
+    pub seconds: f64,
+}
+
+/// Another inference on the inputs of a run, which were made against the model without it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DefendedRun {
+    /// Before the attack.
+    pub clean_accuracy: f64,
+    /// After it.
+    pub attacked_accuracy: f64,
+    /// Seconds of the two inferences.
     pub seconds: f64,
 }
 
@@ -326,10 +345,14 @@ impl AttackStudy {
             .transpose()?;
         let eyes = surrogate.as_ref().map(|surrogate| surrogate as &dyn Classifier);
         let before_attack = Instant::now();
-        let (attacked, verdict, attack_seconds) = match self.mode {
+        let (attacked, verdict, defended, attack_seconds) = match self.mode {
             Mode::Evasion => {
                 let (attacked, verdict) = evade(graph, &*clean.model, eyes, &self.attack, self.known, split, seed)?;
-                (attacked, verdict, before_attack.elapsed())
+                let spent = before_attack.elapsed();
+                let model = &*clean.model;
+                let defended =
+                    self.defended([(model, graph), (model, graph)], [graph, &attacked.graph], split, seed)?;
+                (attacked, verdict, defended, spent)
             }
             Mode::Poisoning => {
                 let attacked = make(graph, eyes, &self.attack, self.known, split, seed)?;
@@ -337,7 +360,9 @@ impl AttackStudy {
                 let poisoned = self.fit(&attacked.graph, split, seed, watch)?;
                 let (before, after) = (answers(&*clean.model, graph)?, answers(&*poisoned.model, &attacked.graph)?);
                 let verdict = Verdict::new(&before, &after, &labelled(split.test(), true_labels(graph)?));
-                (attacked, verdict, spent)
+                let trained = [(&*clean.model, graph), (&*poisoned.model, &attacked.graph)];
+                let defended = self.defended(trained, [graph, &attacked.graph], split, seed)?;
+                (attacked, verdict, defended, spent)
             }
         };
         let run = AttackRun {
@@ -346,6 +371,7 @@ impl AttackStudy {
             clean_accuracy: verdict.clean_accuracy,
             attacked_accuracy: verdict.attacked_accuracy,
             success_rate: verdict.success_rate,
+            defended,
             val_accuracy: clean.val_accuracy,
             edges_added: attacked.change.added.len(),
             edges_removed: attacked.change.removed.len(),
@@ -356,6 +382,30 @@ impl AttackStudy {
             seconds: start.elapsed().as_secs_f64(),
         };
         Ok((run, attacked))
+    }
+
+    /// The other inference, before and after: models with the graphs they were trained on, and what each is given.
+    fn defended(
+        &self,
+        trained: [(&dyn Classifier, &Graph); 2],
+        given: [&Graph; 2],
+        split: &Split,
+        seed: u64,
+    ) -> Result<Option<DefendedRun>> {
+        let Some(choice) = &self.inference else { return Ok(None) };
+        let start = Instant::now();
+        let mut accuracies = [0.0; 2];
+        for (accuracy, ((model, trained_on), graph)) in accuracies.iter_mut().zip(trained.into_iter().zip(given)) {
+            let nodes = labelled(split.test(), true_labels(graph)?);
+            let choice = if self.tune { choice.tuned(model, trained_on, graph, split, seed)? } else { *choice };
+            let found = match choice.around(model, trained_on, split)? {
+                Some(around) => answers(&Defended { model, crf: choice.crf, around: &around, seed }, graph)?,
+                None => answers(model, graph)?,
+            };
+            *accuracy = Verdict::new(&found, &found, &nodes).clean_accuracy;
+        }
+        let [clean_accuracy, attacked_accuracy] = accuracies;
+        Ok(Some(DefendedRun { clean_accuracy, attacked_accuracy, seconds: start.elapsed().as_secs_f64() }))
     }
 
     /// Several runs side by side: run `i` takes split `i` (in turn) and seed `seed + i`. Where attacked features are large, fewer at a
@@ -416,6 +466,8 @@ mod tests {
             mode,
             surrogate: false,
             known: Known::True,
+            inference: None,
+            tune: false,
         }
     }
 
