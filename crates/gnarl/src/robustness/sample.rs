@@ -156,7 +156,7 @@ impl Ball {
         }
         match (self.norm, self.sampler) {
             (Norm::Infinity, _) => {
-                row.iter_mut().for_each(|z| *z = rng.random_range(-1.0..=1.0));
+                row.iter_mut().for_each(|z| *z = 2.0 * rng.random::<f64>() - 1.0);
                 let outermost = rng.random_range(0..row.len());
                 row[outermost] = if rng.random_bool(0.5) { 1.0 } else { -1.0 };
                 row.iter_mut().for_each(|z| *z *= radius);
