@@ -860,12 +860,12 @@ mod tests {
         let bare = Graph::from_edges(6, [(0, 1), (1, 2), (2, 3)]).unwrap().0;
         let graph = random_features(bare, 4);
         let rng = &mut stream(1, "bound test", 4);
-        for backbone in [Backbone::Gcn, Backbone::Gin, Backbone::Sgc] {
+        for (backbone, layers) in [(Backbone::Gcn, 1), (Backbone::Gcn, 2), (Backbone::Gin, 2), (Backbone::Sgc, 2)] {
             for operator in Op::ALL {
-                let config = NetworkConfig { head: backbone == Backbone::Gcn, ..config(backbone, 2) };
+                let config = NetworkConfig { head: backbone == Backbone::Gcn, ..config(backbone, layers) };
                 let model = model(&config, 4, OperatorChoice::Classical(operator), 7);
                 let bounds = Bounds::new(&model, &graph).unwrap();
-                let what = format!("{backbone} through {operator}");
+                let what = format!("{backbone} of {layers} through {operator}");
                 let hear = |graph: &Graph| model.propagation(graph).unwrap().operator;
                 for set in &sets {
                     let other = flipped(&graph, set).unwrap();
@@ -959,6 +959,14 @@ mod tests {
         let found = get(&bounds.within(Budget::Structure { flips: 1 }).unwrap(), Distance::L2);
         assert!((found.sound / 5.0 - 1.0).abs() < 2e-5, "{found:?}");
         assert_eq!(moved(&model, &graph, &flipped(&graph, &[(0, 1)]).unwrap()).scores.l2, 5.0);
+        // Two nodes alone are joined: A_hat goes from the identity to 1/2 everywhere, 3 and -4 become -1/2 twice.
+        let graph = with_features(Graph::empty(2).unwrap(), 1, vec![3.0, -4.0]);
+        let model = planted(Op::NormalisedAdjacency, 1, 1, &[&[1.0]]);
+        let found = Bounds::new(&model, &graph).unwrap().within(Budget::Structure { flips: 1 }).unwrap();
+        let seen = moved(&model, &graph, &flipped(&graph, &[(0, 1)]).unwrap());
+        assert!((seen.scores.l2 - 3.5 * 2f64.sqrt()).abs() < 1e-6, "{:?}", seen.scores);
+        assert_holds(&found, &seen, "joined");
+        assert!(get(&found, Distance::L2).sound < 10.001, "twice the norm of X at most: {found:?}");
         // A star of five leaves, two rounds of A, small weights: the centre loses 1 of 5, four leaves 1 of 5, the leaf that
         // is cut all of 5, which is sqrt 30; the thesis has sqrt 6 times 1 plus twice the product of norms.
         let graph = with_features(star(6).unwrap(), 1, vec![1.0; 6]);
