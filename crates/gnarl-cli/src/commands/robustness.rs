@@ -48,13 +48,7 @@ pub struct RobustnessArgs {
     #[arg(long, default_value = "exact")]
     pub sampler: Sampler,
     /// Distances that count as an attacker's success
-    #[arg(
-        long,
-        value_name = "X,…",
-        value_delimiter = ',',
-        default_value = "0.05,0.1,0.25,0.5",
-        allow_hyphen_values = true
-    )]
+    #[arg(long, value_name = "X,…", value_delimiter = ',', default_value = "0.1,0.25,0.5", allow_hyphen_values = true)]
     pub sigma: Vec<f64>,
     /// Runs, each a network of its own
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
@@ -435,7 +429,7 @@ impl Report for RobustnessReport {
     fn text(&self) -> String {
         let mut text = format!(
             "{} on {}: test accuracy {}, {} run{}\n{}, {} samples at each radius\n\
-             distance: of class probabilities, Frobenius over 2 sqrt(n), at most 0.707; 95 % intervals\n\n",
+             distance: of class probabilities, Frobenius over 2 sqrt(n), at most 0.707; in brackets 95 % intervals\n\n",
             self.model,
             self.data,
             self.test_accuracy.text(),
@@ -444,23 +438,21 @@ impl Report for RobustnessReport {
             self.what_moves(),
             self.samples,
         );
-        let mut headers: Vec<String> =
-            [">epsilon", ">mean distance", ">interval", ">class changed, %"].map(String::from).into();
+        let mut headers: Vec<String> = [">epsilon", ">mean distance", ">classes changed, %"].map(String::from).into();
         let sigmas = self.curve.iter().take(1).flat_map(|r| &r.pooled.exceedances);
         headers.extend(sigmas.map(|e| format!(">P(d > {})", e.sigma)));
         headers.push(">bound".into());
         let mut table = output::table(&headers.iter().map(String::as_str).collect::<Vec<_>>());
         for radius in &self.curve {
             let found = &radius.pooled;
-            let interval = found.interval.map_or_else(|| "-".into(), |[low, high]| format!("{low:.4} to {high:.4}"));
+            let interval = found.interval.map_or_else(String::new, |[low, high]| format!(" [{low:.4}, {high:.4}]"));
             let mut cells = vec![
                 real(radius.epsilon),
-                format!("{:.4}", found.mean),
-                interval,
+                format!("{:.4}{interval}", found.mean),
                 format!("{:.1}", 100.0 * found.changed),
             ];
             let range = |e: &gnarl::robustness::Exceedance| {
-                format!("{:.2} ({:.2} to {:.2})", e.probability, e.interval[0], e.interval[1])
+                format!("{:.2} [{:.2}, {:.2}]", e.probability, e.interval[0], e.interval[1])
             };
             cells.extend(found.exceedances.iter().map(range));
             cells.push(radius.scaled_bound().map_or_else(|| "-".into(), real));

@@ -279,7 +279,7 @@ impl Bounds {
         let reach = structure.reach(flips);
         let frobenius = self.telescoped(
             moved,
-            |own, heard| [reach.spectral[0] + own, reach.spectral[1] * structure.touched(heard, flips)],
+            |own, heard| [reach.spectral[0] + own, structure.change(heard, flips)],
             Measure::Frobenius,
         );
         let of_row = self.telescoped(
@@ -623,19 +623,45 @@ impl Structure {
         Reach { spectral: [spectral[0], change(spectral[1])], rows: [rows[0], change(rows[1])] }
     }
 
-    /// The most that the columns which flips change can hold of P's rows: those of the ends of flips, and, where an operator
-    /// divides by degrees, of their neighbours.
-    fn touched(&self, heard: &[f64], flips: usize) -> f64 {
-        let square = |&v: &u32| heard[v as usize] * heard[v as usize];
+    /// The most that `||(Φ' - Φ) P||`, Frobenius, can be for a P whose rows have these norms.
+    ///
+    /// Only columns of the ends of flips change, and, where an operator divides by degrees, of their neighbours. Of `A_hat`
+    /// more is known. With T the ends and τ_x the relative change of `1 / sqrt(degree + 1)`, entries between T and the rest
+    /// change by `τ_x` times what they are, those within T stay in a matrix of norm 1, all others stay: the change is at most
+    /// `2 ||P_T|| + ||τ Â P|| + ||τ P_T||` over rows in T.
+    fn change(&self, heard: &[f64], flips: usize) -> f64 {
         let by_degree = !matches!(self.operator, Op::Adjacency | Op::Laplacian | Op::SignlessLaplacian);
-        let mut sums: Vec<f64> = self
-            .neighbourhoods
-            .iter()
-            .map(|near| if by_degree { near.iter().map(square).sum() } else { near.last().map_or(0.0, square) })
-            .collect();
-        sums.sort_unstable_by(|a, b| b.total_cmp(a));
-        sums.iter().take(2 * flips).sum::<f64>().sqrt().min(total(heard))
+        let held = |near: &Vec<u32>| match by_degree {
+            true => near.iter().map(|&v| heard[v as usize].powi(2)).sum(),
+            false => near.last().map_or(0.0, |&u| heard[u as usize].powi(2)),
+        };
+        let touched = largest(self.neighbourhoods.iter().map(held), 2 * flips).min(total(heard));
+        let whole = self.reach(flips).spectral[1] * touched;
+        if self.operator != Op::NormalisedAdjacency {
+            return whole;
+        }
+        let size = |u: usize| self.neighbourhoods[u].len() as f64;
+        let turned = |u: usize| {
+            let (now, flips) = (size(u), flips as f64);
+            let (added, removed) = (1.0 - (now / (now + flips)).sqrt(), (now / (now - flips).max(1.0)).sqrt() - 1.0);
+            added.max(removed)
+        };
+        let from_others = |u: usize| -> f64 {
+            let others = self.neighbourhoods[u].iter().map(|&v| v as usize).filter(|&v| v != u);
+            others.map(|v| heard[v] / (size(u) * size(v)).sqrt()).sum()
+        };
+        let over = |of: &dyn Fn(usize) -> f64| largest((0..heard.len()).map(|u| of(u).powi(2)), 2 * flips);
+        let by_parts =
+            2.0 * over(&|u| heard[u]) + over(&|u| turned(u) * from_others(u)) + over(&|u| turned(u) * heard[u]);
+        whole.min(by_parts)
     }
+}
+
+/// The root of the sum of the `count` largest squares.
+fn largest(squares: impl Iterator<Item = f64>, count: usize) -> f64 {
+    let mut squares: Vec<f64> = squares.collect();
+    squares.sort_unstable_by(|a, b| b.total_cmp(a));
+    squares.iter().take(count).sum::<f64>().sqrt()
 }
 
 /// Whether an operator of an undirected graph is a symmetric matrix.
@@ -834,12 +860,12 @@ mod tests {
         let bare = Graph::from_edges(6, [(0, 1), (1, 2), (2, 3)]).unwrap().0;
         let graph = random_features(bare, 4);
         let rng = &mut stream(1, "bound test", 4);
-        for backbone in [Backbone::Gcn, Backbone::Gin, Backbone::Sgc] {
+        for (backbone, layers) in [(Backbone::Gcn, 1), (Backbone::Gcn, 2), (Backbone::Gin, 2), (Backbone::Sgc, 2)] {
             for operator in Op::ALL {
-                let config = NetworkConfig { head: backbone == Backbone::Gcn, ..config(backbone, 2) };
+                let config = NetworkConfig { head: backbone == Backbone::Gcn, ..config(backbone, layers) };
                 let model = model(&config, 4, OperatorChoice::Classical(operator), 7);
                 let bounds = Bounds::new(&model, &graph).unwrap();
-                let what = format!("{backbone} through {operator}");
+                let what = format!("{backbone} of {layers} through {operator}");
                 let hear = |graph: &Graph| model.propagation(graph).unwrap().operator;
                 for set in &sets {
                     let other = flipped(&graph, set).unwrap();
@@ -933,6 +959,14 @@ mod tests {
         let found = get(&bounds.within(Budget::Structure { flips: 1 }).unwrap(), Distance::L2);
         assert!((found.sound / 5.0 - 1.0).abs() < 2e-5, "{found:?}");
         assert_eq!(moved(&model, &graph, &flipped(&graph, &[(0, 1)]).unwrap()).scores.l2, 5.0);
+        // Two nodes alone are joined: A_hat goes from the identity to 1/2 everywhere, 3 and -4 become -1/2 twice.
+        let graph = with_features(Graph::empty(2).unwrap(), 1, vec![3.0, -4.0]);
+        let model = planted(Op::NormalisedAdjacency, 1, 1, &[&[1.0]]);
+        let found = Bounds::new(&model, &graph).unwrap().within(Budget::Structure { flips: 1 }).unwrap();
+        let seen = moved(&model, &graph, &flipped(&graph, &[(0, 1)]).unwrap());
+        assert!((seen.scores.l2 - 3.5 * 2f64.sqrt()).abs() < 1e-6, "{:?}", seen.scores);
+        assert_holds(&found, &seen, "joined");
+        assert!(get(&found, Distance::L2).sound < 10.001, "twice the norm of X at most: {found:?}");
         // A star of five leaves, two rounds of A, small weights: the centre loses 1 of 5, four leaves 1 of 5, the leaf that
         // is cut all of 5, which is sqrt 30; the thesis has sqrt 6 times 1 plus twice the product of norms.
         let graph = with_features(star(6).unwrap(), 1, vec![1.0; 6]);

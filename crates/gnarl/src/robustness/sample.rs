@@ -33,6 +33,9 @@ impl Norm {
             Norm::Infinity => row.iter().fold(0.0, |m, z| m.max(z.abs())),
             Norm::P(1.0) => row.iter().map(|z| z.abs()).sum(),
             Norm::P(2.0) => row.iter().map(|z| z * z).sum::<f64>().sqrt(),
+            Norm::P(p) if p.fract() == 0.0 && p < 64.0 => {
+                row.iter().map(|z| z.abs().powi(p as i32)).sum::<f64>().powf(1.0 / p)
+            }
             Norm::P(p) => row.iter().map(|z| z.abs().powf(p)).sum::<f64>().powf(1.0 / p),
         }
     }
@@ -156,7 +159,7 @@ impl Ball {
         }
         match (self.norm, self.sampler) {
             (Norm::Infinity, _) => {
-                row.iter_mut().for_each(|z| *z = rng.random_range(-1.0..=1.0));
+                row.iter_mut().for_each(|z| *z = 2.0 * rng.random::<f64>() - 1.0);
                 let outermost = rng.random_range(0..row.len());
                 row[outermost] = if rng.random_bool(0.5) { 1.0 } else { -1.0 };
                 row.iter_mut().for_each(|z| *z *= radius);
@@ -175,8 +178,9 @@ impl Ball {
                 with_signs(row, rng);
             }
             (Norm::P(p), _) => {
-                let power = Gamma::new(1.0 / p, 1.0).expect("p is at least 1 and finite");
-                row.iter_mut().for_each(|z| *z = power.sample(rng).powf(1.0 / p));
+                // |t|^p has the law Gamma(1/p), which is Gamma(1 + 1/p) times u^p: one power less.
+                let larger = Gamma::new(1.0 + 1.0 / p, 1.0).expect("p is at least 1 and finite");
+                row.iter_mut().for_each(|z| *z = larger.sample(rng).powf(1.0 / p) * rng.random::<f64>());
                 with_signs(row, rng);
             }
         }
@@ -277,6 +281,16 @@ mod tests {
 
     const DRAWS: usize = 6000;
     const NORMS: [Norm; 4] = [Norm::P(1.0), Norm::P(2.0), Norm::P(3.0), Norm::Infinity];
+
+    /// 3, 4 and 12 to the power 2.5 are 15.588, 32 and 498.831, whose sum to the power 0.4 is 12.4454.
+    #[test]
+    fn norms_by_hand() {
+        let row = [3.0, -4.0, 12.0];
+        let expected = [(Norm::P(1.0), 19.0), (Norm::P(2.0), 13.0), (Norm::P(2.5), 12.445_4), (Norm::Infinity, 12.0)];
+        for (norm, expected) in expected.into_iter().chain([(Norm::P(3.0), 1819f64.cbrt())]) {
+            assert!((norm.of(&row) - expected).abs() < 1e-3, "{norm}: {}", norm.of(&row));
+        }
+    }
 
     fn rows(norm: Norm, sampler: Sampler, dim: usize, seed: u64) -> Vec<Vec<f64>> {
         let ball = Ball::new(norm, 2.5, sampler).unwrap();
