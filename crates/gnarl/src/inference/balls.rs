@@ -98,9 +98,16 @@ impl StructureBall {
         }
         Ok((self.share * graph.num_edges() as f64) as usize)
     }
+}
 
-    /// The flips to a neighbour of a graph, and how alike it is; `None` for a ball of one graph.
-    pub(super) fn flips(&self, centre: &Graph, rng: &mut Rng) -> Result<Option<(Vec<(u32, u32)>, f64)>> {
+/// `C(r, d) / 2^r`, by logarithms: neither part can be written down for a large r.
+fn binomial_share(r: usize, d: usize) -> f64 {
+    let log2_binomial: f64 = (0..d.min(r - d)).map(|i| ((r - i) as f64 / (i + 1) as f64).log2()).sum();
+    (log2_binomial - r as f64).exp2()
+}
+
+impl Neighbourhood for StructureBall {
+    fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
         let radius = self.radius(centre)?;
         if radius == 0 {
             return Ok(None);
@@ -114,19 +121,6 @@ impl StructureBall {
             StructureLaw::Thesis => binomial_share(radius, pairs.len()),
             StructureLaw::Uniform => 1.0,
         };
-        Ok(Some((pairs, alike)))
-    }
-}
-
-/// `C(r, d) / 2^r`, by logarithms: neither part can be written down for a large r.
-fn binomial_share(r: usize, d: usize) -> f64 {
-    let log2_binomial: f64 = (0..d.min(r - d)).map(|i| ((r - i) as f64 / (i + 1) as f64).log2()).sum();
-    (log2_binomial - r as f64).exp2()
-}
-
-impl Neighbourhood for StructureBall {
-    fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
-        let Some((pairs, alike)) = self.flips(centre, rng)? else { return Ok(None) };
         Ok(Some((flipped(centre, &pairs)?, alike)))
     }
 }
