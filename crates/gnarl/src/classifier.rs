@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use candle_core::{DType, Device, Tensor};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Graph};
 
+use crate::depth::{Answers, Exits, Policy, Structure};
 use crate::error::{Error, Result};
 use crate::nn::{Input, Network, Pass, Propagation, Weights};
 use crate::task::node::{OperatorChoice, propagation};
@@ -84,10 +85,7 @@ impl WhiteBox {
 
     /// The features of a graph as the network takes them; the identity where it has none.
     pub fn input(&self, graph: &Graph) -> Result<Input> {
-        let input = match graph.features() {
-            Some(features) => Input::from_features(features)?,
-            None => Input::Sparse(Operator::constant_f32(&CsrMatrix::identity(graph.num_nodes()))),
-        };
+        let input = input(graph)?;
         if input.dim() != self.network.in_dim() {
             let what = format!("the graph has {} features, the model takes {}", input.dim(), self.network.in_dim());
             return Err(Error::Graph(gnarl_graph::Error::argument("classifier", what)));
@@ -128,6 +126,41 @@ impl Classifier for WhiteBox {
     fn white_box(&self) -> Option<&WhiteBox> {
         Some(self)
     }
+}
+
+/// A model with an exit at every layer: the scores of a node are those of the exit where it leaves.
+#[derive(Debug)]
+pub struct Leaving {
+    /// The exits.
+    pub exits: Exits,
+    /// Which of them a node takes.
+    pub policy: Policy,
+    /// The operator it hears through.
+    pub operator: OperatorChoice,
+}
+
+impl Classifier for Leaving {
+    fn num_classes(&self) -> usize {
+        self.exits.num_classes()
+    }
+
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        let hear = propagation(graph, self.exits.config().backbone, self.operator)?;
+        let scores = self.exits.predict(&hear, &input(graph)?)?;
+        let structure = Structure::new(graph, &self.policy.kinds())?;
+        let chosen = self.policy.exits(&structure, &Answers::new(&scores)?)?;
+        let scores = scores.iter().map(|s| s.to_vec2::<f32>()).collect::<candle_core::Result<Vec<_>>>()?;
+        let rows = chosen.iter().enumerate().flat_map(|(node, &exit)| scores[exit][node].iter().copied());
+        Ok(DenseMatrix::new(graph.num_nodes(), self.num_classes(), rows.collect())?)
+    }
+}
+
+/// The features of a graph as a network takes them; the identity where it has none.
+fn input(graph: &Graph) -> Result<Input> {
+    Ok(match graph.features() {
+        Some(features) => Input::from_features(features)?,
+        None => Input::Sparse(Operator::constant_f32(&CsrMatrix::identity(graph.num_nodes()))),
+    })
 }
 
 /// A tensor of two dimensions as a matrix.

@@ -1,14 +1,20 @@
-//! `gnarl predict`: class scores of a saved model.
+//! `gnarl predict`: the answers of a saved model, or of a program outside, on a graph.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
+use gnarl::classifier::{Classifier, Leaving, WhiteBox};
 use gnarl::depth::{Answers, Exits, Structure};
+use gnarl::inference::{Choice, Defended, External};
+use gnarl::task::attack::answers;
 use gnarl::task::depth::count_exits;
-use gnarl::task::node::{Preparation, Prepared};
-use gnarl::train::{Checkpoint, Stored, Targets, argmax, predict};
+use gnarl::task::node::{FeatureScaling, Preparation, Prepared};
+use gnarl::train::{Checkpoint, Stored};
+use gnarl_graph::{Graph, Labels};
 use serde::Serialize;
 
+use super::inference::InferenceArgs;
 use super::train::load_with_splits;
 use crate::args::Global;
 use crate::output::{self, Report};
@@ -17,11 +23,26 @@ use crate::output::{self, Report};
 #[derive(Debug, Args)]
 pub struct PredictArgs {
     /// A safetensors file written by `gnarl train --save`
-    #[arg(long, value_name = "FILE")]
-    pub load: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "external", conflicts_with = "external")]
+    pub load: Option<PathBuf>,
+    /// A program that answers over standard input and output (docs/inference.md has the protocol), as in "python3 model.py"
+    #[arg(long, value_name = "COMMAND")]
+    pub external: Option<String>,
+    /// Of --external: seconds an answer may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
+    pub time_limit: f64,
+    /// Of --external: as-loaded or row-normalised features
+    #[arg(long, value_name = "SCALING", default_value = "as-loaded")]
+    pub features: FeatureScaling,
     /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     #[arg(long, value_name = "NAME")]
     pub data: String,
+    /// Of --inference clean-crf: the dataset that the model was trained on, from which it learns what looks clean [default: the
+    /// one of --data]
+    #[arg(long, value_name = "NAME")]
+    pub clean_data: Option<String>,
+    #[command(flatten)]
+    pub inference: InferenceArgs,
 }
 
 /// What `gnarl predict` found.
@@ -32,6 +53,11 @@ pub struct PredictReport {
     nodes: usize,
     /// Per cent right among the labelled nodes of the first split's test set.
     test_accuracy: f64,
+    /// The same of a plain forward pass, where another inference was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plain_accuracy: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inference: Option<Choice>,
     /// The class of every node.
     predictions: Vec<usize>,
     /// Nodes per predicted class.
@@ -41,15 +67,93 @@ pub struct PredictReport {
     leave_at: Option<Vec<usize>>,
 }
 
+/// A model that is ready, and what it asks of a graph.
+struct Model {
+    name: String,
+    classifier: Box<dyn Classifier>,
+    scaling: FeatureScaling,
+    leave_at: Option<Vec<usize>>,
+}
+
 /// Loads and predicts.
 pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport> {
-    let stored = Stored::read(&args.load)?;
+    let choice = args.inference.choice(&args.data, None)?;
+    let (data, graph, splits) = load_with_splits(global, &args.data, 1)?;
+    let choice = choice.map(|_| args.inference.choice(&data, None)).transpose()?.flatten();
+    let model = match (&args.load, &args.external) {
+        (Some(file), _) => load(file, &data, &graph)?,
+        (None, Some(command)) => outside(command, args)?,
+        (None, None) => return Err(gnarl_graph::Error::argument("predict", "needs --load or --external").into()),
+    };
+    let classifier = &*model.classifier;
+    let graph = scaled(graph, model.scaling)?;
+    let plain = answers(classifier, &graph)?;
+    let test = |answers: &[usize]| graph.labels().map_or(f64::NAN, |labels| right(answers, splits[0].test(), labels));
+    let plain_accuracy = test(&plain);
+
+    let mut report = PredictReport {
+        data,
+        model: model.name,
+        nodes: graph.num_nodes(),
+        test_accuracy: plain_accuracy,
+        plain_accuracy: None,
+        inference: None,
+        predictions: plain,
+        class_counts: vec![0; classifier.num_classes()],
+        leave_at: model.leave_at,
+    };
+    if let Some(choice) = choice {
+        let clean = match &args.clean_data {
+            Some(name) => {
+                let (_, clean, splits) = load_with_splits(global, name, 1)?;
+                Some((scaled(clean, model.scaling)?, splits))
+            }
+            None => None,
+        };
+        let (trained_on, split) = clean.as_ref().map_or((&graph, &splits[0]), |(graph, splits)| (graph, &splits[0]));
+        let choice = match args.inference.inference_tune {
+            true => choice.tuned(classifier, trained_on, &graph, &splits[0], global.seed)?,
+            false => choice,
+        };
+        if let Some(around) = choice.around(classifier, trained_on, split)? {
+            let defended = Defended { model: classifier, crf: choice.crf, around: &around, seed: global.seed };
+            report.predictions = answers(&defended, &graph)?;
+        }
+        report.plain_accuracy = Some(plain_accuracy);
+        report.test_accuracy = test(&report.predictions);
+        report.inference = Some(choice);
+    }
+    for &p in &report.predictions {
+        report.class_counts[p] += 1;
+    }
+    Ok(report)
+}
+
+fn scaled(graph: Graph, scaling: FeatureScaling) -> gnarl_graph::Result<Graph> {
+    match graph.features() {
+        Some(features) => {
+            let features = scaling.apply(features);
+            graph.with_features(features)
+        }
+        None => Ok(graph),
+    }
+}
+
+/// Per cent of the labelled nodes given that answers are right on.
+fn right(answers: &[usize], nodes: &[u32], labels: &Labels) -> f64 {
+    let labelled: Vec<(u32, u32)> = nodes.iter().filter_map(|&u| labels.get(u).map(|c| (u, c))).collect();
+    let right = labelled.iter().filter(|(u, c)| answers[*u as usize] == *c as usize).count();
+    100.0 * right as f64 / labelled.len().max(1) as f64
+}
+
+/// A saved model that fits a graph.
+fn load(file: &Path, data: &str, graph: &Graph) -> anyhow::Result<Model> {
+    let stored = Stored::read(file)?;
     let checkpoint = &stored.checkpoint;
-    let wrong = |what: String| gnarl::Error::Checkpoint { file: args.load.clone(), what };
+    let wrong = |what: String| gnarl::Error::Checkpoint { file: file.to_path_buf(), what };
     let preparation: Preparation = serde_json::from_value(checkpoint.preparation.clone())
         .map_err(|e| wrong(format!("its preparation is broken: {e}")))?;
-    let (data, graph, splits) = load_with_splits(global, &args.data, 1)?;
-    let prepared = Prepared::new(&graph, checkpoint.network.backbone, preparation)?;
+    let prepared = Prepared::new(graph, checkpoint.network.backbone, preparation)?;
     let (features, classes) = (prepared.input.dim(), prepared.labels.num_classes());
     if (features, classes) != (checkpoint.in_dim, checkpoint.num_classes) {
         let what = format!(
@@ -58,27 +162,29 @@ pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport>
         );
         return Err(wrong(what).into());
     }
-    let test = Targets::new(splits[0].test(), &prepared.labels);
-    let (predictions, test_accuracy, leave_at) = match Exits::load(&stored)? {
-        None => {
-            let network = Checkpoint::load(&args.load)?.1;
-            let scores = predict(&network, &prepared.hear, &prepared.input)?;
-            let rows = scores.to_vec2::<f32>().map_err(gnarl::Error::from)?;
-            (rows.iter().map(|s| argmax(s)).collect::<Vec<usize>>(), test.accuracy(&scores)?, None)
-        }
+    let operator = preparation.operator;
+    let (classifier, leave_at): (Box<dyn Classifier>, _) = match Exits::load(&stored)? {
+        None => (Box::new(WhiteBox::new(Checkpoint::load(file)?.1, operator)?), None),
         Some((exits, policy)) => {
-            let answers = Answers::new(&exits.predict(&prepared.hear, &prepared.input).map_err(gnarl::Error::from)?)?;
-            let chosen = policy.exits(&Structure::new(&graph, &policy.kinds())?, &answers)?;
-            let classes = chosen.iter().enumerate().map(|(node, &exit)| answers.class(exit, node) as usize).collect();
-            (classes, answers.policy_accuracy(&chosen, &test), Some(count_exits(&chosen, answers.num_exits())))
+            let found = Answers::new(&exits.predict(&prepared.hear, &prepared.input).map_err(gnarl::Error::from)?)?;
+            let chosen = policy.exits(&Structure::new(graph, &policy.kinds())?, &found)?;
+            let counts = count_exits(&chosen, found.num_exits());
+            (Box::new(Leaving { exits, policy, operator }), Some(counts))
         }
     };
-    let mut class_counts = vec![0; classes];
-    for &p in &predictions {
-        class_counts[p] += 1;
-    }
-    let model = checkpoint.network.backbone.to_string();
-    Ok(PredictReport { data, model, nodes: predictions.len(), test_accuracy, predictions, class_counts, leave_at })
+    let name = checkpoint.network.backbone.to_string();
+    Ok(Model { name, classifier, scaling: preparation.features, leave_at })
+}
+
+/// A program outside. Its words are parted by spaces: a script of its own is the place for anything longer.
+fn outside(command: &str, args: &PredictArgs) -> anyhow::Result<Model> {
+    let Ok(limit) = Duration::try_from_secs_f64(args.time_limit) else {
+        let what = format!("{} is not a time limit in seconds", args.time_limit);
+        return Err(gnarl_graph::Error::argument("--time-limit", what).into());
+    };
+    let words: Vec<String> = command.split_whitespace().map(String::from).collect();
+    let classifier = Box::new(External::start(&words, limit)?);
+    Ok(Model { name: command.to_string(), classifier, scaling: args.features, leave_at: None })
 }
 
 impl Report for PredictReport {
@@ -87,8 +193,11 @@ impl Report for PredictReport {
         for (class, count) in self.class_counts.iter().enumerate() {
             table.add_row([class.to_string(), output::count(*count as u64)]);
         }
-        let line = format!("{} on {}: {:.2} % right on the test set\n", self.model, self.data, self.test_accuracy);
-        let mut text = line + &output::render(&table);
+        let mut line = format!("{} on {}: {:.2} % right on the test set", self.model, self.data, self.test_accuracy);
+        if let (Some(plain), Some(choice)) = (self.plain_accuracy, &self.inference) {
+            line += &format!(" with {}, {plain:.2} % without", choice.kind);
+        }
+        let mut text = line + "\n" + &output::render(&table);
         if let Some(leave_at) = &self.leave_at {
             let mut table = output::table(&["exit", ">nodes leaving"]);
             for (exit, count) in leave_at.iter().enumerate() {

@@ -8,6 +8,7 @@ use std::time::Instant;
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::classifier::WhiteBox;
+use gnarl::inference::{Around, Choice, Crf, Defended, Part};
 use gnarl::nn::Network;
 use gnarl::robustness::bounds::{Distance, operator_distance};
 use gnarl::robustness::estimate::{ScoreDistances, drawn_graph};
@@ -18,7 +19,8 @@ use gnarl_graph::{Error, Graph, Split};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::train::{Accuracy, Config, ModelArgs, load_with_splits};
+use super::inference::InferenceArgs;
+use super::train::{Accuracy, Config, ModelArgs, load_for};
 use crate::args::Global;
 use crate::output::{self, Report, real};
 use crate::plot::{self, Line, LineChart, Point};
@@ -50,6 +52,8 @@ pub struct RobustnessArgs {
     /// Distances that count as an attacker's success
     #[arg(long, value_name = "X,…", value_delimiter = ',', default_value = "0.1,0.25,0.5", allow_hyphen_values = true)]
     pub sigma: Vec<f64>,
+    #[command(flatten)]
+    pub inference: InferenceArgs,
     /// Runs, each a network of its own
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
@@ -100,6 +104,8 @@ pub struct RobustnessReport {
     estimate_seconds: f64,
     seconds: f64,
     config: Config,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inference: Option<Choice>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
 }
@@ -175,7 +181,7 @@ fn whole(epsilon: f64) -> gnarl_graph::Result<usize> {
 /// Trains, then estimates and bounds at every radius.
 pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessReport> {
     let start = Instant::now();
-    let (data, graph, splits) = load_with_splits(global, &args.model.data, args.runs)?;
+    let (data, graph, splits) = load_for(global, &args.model, args.runs)?;
     let mut config = args.model.config(&data, args.runs, global.seed)?;
     config.training.check()?;
     config.network.check()?;
@@ -193,7 +199,19 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessR
         .into_iter()
         .map(|(_, network)| WhiteBox::new(network, config.preparation.operator))
         .collect::<gnarl::Result<Vec<_>>>()?;
-    let bounds = models.iter().map(|model| Bounds::new(model, &graph)).collect::<gnarl::Result<Vec<_>>>();
+    let part = if args.target == Target::Structure { Part::Structure } else { Part::Features };
+    let inference = args.inference.choice(&data, Some(part))?;
+    let bounds = match inference {
+        None => models.iter().map(|model| Bounds::new(model, &graph)).collect::<gnarl::Result<Vec<_>>>(),
+        Some(_) => {
+            Err(Error::argument("bounds", "they are for a plain forward pass, not for another inference").into())
+        }
+    };
+    let readings = models.iter().enumerate().map(|(i, model)| {
+        let (split, seed) = (&splits[i % splits.len()], global.seed.wrapping_add(i as u64));
+        Reading::new(model, inference, args.inference.inference_tune, &graph, split, seed)
+    });
+    let readings = readings.collect::<gnarl::Result<Vec<_>>>()?;
     let (bounds, mut no_bounds) = match bounds {
         Ok(bounds) => (bounds, None),
         Err(why) => (Vec::new(), Some(why.to_string())),
@@ -203,9 +221,11 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessR
     for (&epsilon, settings) in args.epsilon.iter().zip(&settings) {
         let started = Instant::now();
         let estimates =
-            models.iter().map(|model| estimate(model, &graph, settings)).collect::<gnarl::Result<Vec<_>>>()?;
+            readings.iter().map(|reading| reading.estimate(&graph, settings)).collect::<gnarl::Result<Vec<_>>>()?;
         let seconds = started.elapsed().as_secs_f64();
-        let found = match bound(&models, &bounds, &graph, settings, &estimates) {
+        let found =
+            if bounds.is_empty() { Ok(Vec::new()) } else { bound(&models, &bounds, &graph, settings, &estimates) };
+        let found = match found {
             Ok(found) => found,
             Err(why) => {
                 no_bounds = Some(why.to_string());
@@ -236,12 +256,45 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessR
         seconds: start.elapsed().as_secs_f64(),
         curve,
         config,
+        inference,
         files: Vec::new(),
     };
     if let Some(stem) = &args.output {
         report.write(stem)?;
     }
     Ok(report)
+}
+
+/// A model and how its answers are read off.
+struct Reading<'a> {
+    model: &'a WhiteBox,
+    /// The update and where its neighbours come from; none for a plain forward pass.
+    by: Option<(Crf, Around)>,
+    seed: u64,
+}
+
+impl<'a> Reading<'a> {
+    fn new(
+        model: &'a WhiteBox,
+        inference: Option<Choice>,
+        tune: bool,
+        graph: &Graph,
+        split: &Split,
+        seed: u64,
+    ) -> gnarl::Result<Self> {
+        let Some(choice) = inference else { return Ok(Self { model, by: None, seed }) };
+        let choice = if tune { choice.tuned(model, graph, graph, split, seed)? } else { choice };
+        Ok(Self { model, by: choice.around(model, graph, split)?.map(|around| (choice.crf, around)), seed })
+    }
+
+    fn estimate(&self, graph: &Graph, settings: &Settings) -> gnarl::Result<Estimate> {
+        match &self.by {
+            None => estimate(self.model, graph, settings),
+            Some((crf, around)) => {
+                estimate(&Defended { model: self.model, crf: *crf, around, seed: self.seed }, graph, settings)
+            }
+        }
+    }
 }
 
 /// A trained network for each run, with `config` left holding what was settled on the way.

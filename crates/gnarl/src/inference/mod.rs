@@ -36,7 +36,7 @@ pub use crf::{Crf, Neighbourhood, Output};
 pub use external::External;
 pub use size::log2_neighbours_at_least;
 
-use crate::classifier::{Classifier, WhiteBox};
+use crate::classifier::Classifier;
 use crate::error::Result;
 
 /// Where neighbours of an input come from.
@@ -64,7 +64,8 @@ impl Around {
     }
 }
 
-/// A model whose answers are read off by agreement over a neighbourhood of inputs.
+/// A model whose answers are read off by agreement over a neighbourhood of inputs. It has no gradient of its own: an attacker who
+/// wants one looks into the model.
 pub struct Defended<'a> {
     /// The model.
     pub model: &'a dyn Classifier,
@@ -99,11 +100,6 @@ impl Classifier for Defended<'_> {
         let agreed = self.distributions(graph)?;
         let logarithms = agreed.data().iter().map(|&p| p.max(f32::MIN_POSITIVE).ln()).collect();
         Ok(DenseMatrix::new(agreed.num_rows(), agreed.num_cols(), logarithms)?)
-    }
-
-    /// The model inside: an attacker who knows it follows its gradient, straight through what is drawn around an input.
-    fn white_box(&self) -> Option<&WhiteBox> {
-        self.model.white_box()
     }
 }
 

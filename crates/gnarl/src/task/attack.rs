@@ -8,19 +8,18 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use gnarl_graph::random::mix;
-use gnarl_graph::{CsrMatrix, DenseMatrix, Graph, Labels, Split};
+use gnarl_graph::{Graph, Labels, Split};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::depth::{self, DepthConfig};
-use super::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared, propagation};
+use super::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared};
 use crate::attack::{Attack, Attacked, FeatureChange, Scene};
-use crate::classifier::{Classifier, WhiteBox};
-use crate::depth::{Answers, Exits, Kind as PolicyKind, Policy, Scheme, Structure};
+use crate::classifier::{Classifier, Leaving, WhiteBox};
+use crate::depth::{Kind as PolicyKind, Scheme, Structure};
 use crate::error::{Error, Result};
 use crate::inference::{Choice, Defended};
-use crate::nn::{Backbone, Input, NetworkConfig};
-use crate::tensor::Operator;
+use crate::nn::{Backbone, NetworkConfig};
 use crate::train::{TrainConfig, Watch, argmax, median};
 
 /// What is attacked: a trained model's input, or its training.
@@ -257,34 +256,6 @@ struct Fitted {
     val_accuracy: f64,
     epoch_ms: f64,
     interrupted: bool,
-}
-
-/// A model with an exit at every layer: the scores of a node are those of the exit where it leaves.
-#[derive(Debug)]
-struct Leaving {
-    exits: Exits,
-    policy: Policy,
-    operator: OperatorChoice,
-}
-
-impl Classifier for Leaving {
-    fn num_classes(&self) -> usize {
-        self.exits.num_classes()
-    }
-
-    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        let hear = propagation(graph, self.exits.config().backbone, self.operator)?;
-        let input = match graph.features() {
-            Some(features) => Input::from_features(features)?,
-            None => Input::Sparse(Operator::constant_f32(&CsrMatrix::identity(graph.num_nodes()))),
-        };
-        let scores = self.exits.predict(&hear, &input)?;
-        let structure = Structure::new(graph, &self.policy.kinds())?;
-        let chosen = self.policy.exits(&structure, &Answers::new(&scores)?)?;
-        let scores = scores.iter().map(|s| s.to_vec2::<f32>()).collect::<candle_core::Result<Vec<_>>>()?;
-        let rows = chosen.iter().enumerate().flat_map(|(node, &exit)| scores[exit][node].iter().copied());
-        Ok(DenseMatrix::new(graph.num_nodes(), self.num_classes(), rows.collect())?)
-    }
 }
 
 impl AttackStudy {
