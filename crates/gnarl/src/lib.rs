@@ -8,9 +8,11 @@
 //! | [`depth`] | the depth axis: AdaGCN's training; the other ways of combining layers are [`nn::bodies`] |
 //! | [`train`] | the training loop: best-validation weights, early stopping, curves |
 //! | [`depth`] | the depth axis: an exit at every layer, and policies that say where a node leaves |
-//! | [`task`] | node classification: data in, result out |
+//! | [`augment`] | the data axis: what graph classifiers are trained on |
+//! | [`task`] | node and graph classification: data in, result out |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 
+pub mod augment;
 pub mod depth;
 pub mod error;
 pub mod experiment;

@@ -7,9 +7,12 @@ use gnarl::depth::{Answers, Exits, Structure};
 use gnarl::task::depth::count_exits;
 use gnarl::task::node::{Preparation, Prepared};
 use gnarl::train::{Checkpoint, Stored, Targets, argmax, predict};
+use gnarl_graph::dataset::{Dataset, Loaded};
 use serde::Serialize;
 
-use super::train::load_with_splits;
+use super::graphs::{self, SetPredictReport};
+use super::train::splits_of;
+use super::{OnData, load};
 use crate::args::Global;
 use crate::output::{self, Report};
 
@@ -41,14 +44,26 @@ pub struct PredictReport {
     leave_at: Option<Vec<usize>>,
 }
 
-/// Loads and predicts.
-pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport> {
+/// Loads and predicts, on one graph or on a set of them.
+pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<OnData<PredictReport, SetPredictReport>> {
     let stored = Stored::read(&args.load)?;
+    let loaded = load(global, &args.data)?;
+    if matches!(loaded.dataset, Dataset::Graphs(_)) {
+        return graphs::predict(global, &stored, &loaded).map(OnData::Graphs);
+    }
+    run_nodes(global, args, &stored, loaded).map(OnData::OneGraph)
+}
+
+fn run_nodes(global: &Global, args: &PredictArgs, stored: &Stored, loaded: Loaded) -> anyhow::Result<PredictReport> {
+    if stored.checkpoint.graphs.is_some() {
+        let what = format!("a classifier of graphs, but {} is one graph", loaded.name);
+        return Err(stored.wrong(&what).into());
+    }
     let checkpoint = &stored.checkpoint;
     let wrong = |what: String| gnarl::Error::Checkpoint { file: args.load.clone(), what };
     let preparation: Preparation = serde_json::from_value(checkpoint.preparation.clone())
         .map_err(|e| wrong(format!("its preparation is broken: {e}")))?;
-    let (data, graph, splits) = load_with_splits(global, &args.data, 1)?;
+    let (data, graph, splits) = splits_of(global, loaded, 1)?;
     let prepared = Prepared::new(&graph, checkpoint.network.backbone, preparation)?;
     let (features, classes) = (prepared.input.dim(), prepared.labels.num_classes());
     if (features, classes) != (checkpoint.in_dim, checkpoint.num_classes) {
@@ -59,7 +74,7 @@ pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport>
         return Err(wrong(what).into());
     }
     let test = Targets::new(splits[0].test(), &prepared.labels);
-    let (predictions, test_accuracy, leave_at) = match Exits::load(&stored)? {
+    let (predictions, test_accuracy, leave_at) = match Exits::load(stored)? {
         None => {
             let network = Checkpoint::load(&args.load)?.1;
             let scores = predict(&network, &prepared.hear, &prepared.input)?;

@@ -1,5 +1,6 @@
 //! Tasks: data in, result out.
 
 pub mod depth;
+pub mod graph;
 pub mod node;
 pub mod recipe;

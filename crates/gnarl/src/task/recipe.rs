@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::nn::{Backbone, NetworkConfig};
+use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, Readout};
 use crate::task::node::FeatureScaling;
 use crate::train::{Keep, StepSchedule, TrainConfig};
 
@@ -81,6 +81,20 @@ impl Recipe {
                 (network, train, scaling)
             }
         }
+    }
+
+    /// The settings of chapter 7 for graph classification, with the graphs of a training step. The thesis' are the appendix'
+    /// "Implementation Details": two layers of 32, 300 epochs, lr 0.01; decay, schedule, batches, mean readout and dropout
+    /// before the head alone are those of its code. It does not say which epoch's weights are tested.
+    pub fn graph_settings(self, backbone: Backbone) -> (ClassifierConfig, TrainConfig, usize) {
+        let network = NetworkConfig { hidden: 32, dropout: 0.0, ..NetworkConfig::new(backbone) };
+        let mut training = TrainConfig::default();
+        training.epochs = 300;
+        training.schedule = Some(StepSchedule { every: 100, factor: 0.5 });
+        if self == Recipe::Thesis {
+            training.keep = Keep::Last;
+        }
+        (ClassifierConfig { network, readout: Readout::Mean, head_dropout: 0.5 }, training, 256)
     }
 
     /// The settings of chapter 4: of a network with exits up to `max_depth`, or of a plain one to compare it with.

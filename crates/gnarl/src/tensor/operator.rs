@@ -1,6 +1,7 @@
 //! [`Operator`]: sparse × dense with gradients to the dense side and, where asked, to each sparse value.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, TensorId, bail};
@@ -45,6 +46,8 @@ enum Values {
 #[derive(Debug)]
 struct Constants {
     values: Vec<f32>,
+    /// Whether the operator is known to be its own transpose.
+    symmetric: bool,
     transposed: OnceLock<Arc<Constants>>,
     head: OnceLock<Operator>,
     with_own: OnceLock<Operator>,
@@ -53,8 +56,13 @@ struct Constants {
 
 impl Constants {
     fn new(values: Vec<f32>) -> Arc<Self> {
+        Self::with_symmetry(values, false)
+    }
+
+    fn with_symmetry(values: Vec<f32>, symmetric: bool) -> Arc<Self> {
         Arc::new(Self {
             values,
+            symmetric,
             transposed: OnceLock::new(),
             head: OnceLock::new(),
             with_own: OnceLock::new(),
@@ -92,7 +100,16 @@ impl Operator {
     }
 
     fn from_parts(pattern: Pattern, values: Vec<f32>) -> Self {
-        Self { pattern: Arc::new(pattern), values: Values::Constant(Constants::new(values)) }
+        Self::constant_on(Arc::new(pattern), values)
+    }
+
+    /// A constant operator from a pattern and a value for each of its entries.
+    ///
+    /// # Panics
+    /// If there are more or fewer values.
+    pub(crate) fn constant_on(pattern: Arc<Pattern>, values: Vec<f32>) -> Self {
+        assert_eq!(pattern.num_entries(), values.len(), "a value for each entry");
+        Self { pattern, values: Values::Constant(Constants::new(values)) }
     }
 
     /// An operator whose every value is one.
@@ -176,6 +193,78 @@ impl Operator {
         }
     }
 
+    /// Looks whether a constant operator is its own transpose and remembers it: its blocks, and gradients through them, then
+    /// never have to transpose. Any other operator stays as it is. O(entries).
+    pub fn symmetry_noted(self) -> Self {
+        let (Values::Ones(c) | Values::Constant(c)) = &self.values else { return self };
+        let transposed = self.pattern.transposed();
+        let is_symmetric = transposed.pattern.offsets() == self.pattern.offsets()
+            && transposed.pattern.indices() == self.pattern.indices()
+            && transposed.entry_of.iter().zip(&c.values).all(|(&k, v)| c.values[k as usize] == *v);
+        if !is_symmetric {
+            return self;
+        }
+        let noted = Constants::with_symmetry(c.values.clone(), true);
+        let values = if self.is_pattern_only() { Values::Ones(noted) } else { Values::Constant(noted) };
+        Self { pattern: self.pattern, values }
+    }
+
+    /// The blocks on the diagonal that belong to these ranges of nodes, one after the other: a batch of graphs out of an
+    /// operator over all of them. Fails where a block hears nodes beyond itself. O(rows + entries).
+    pub fn diagonal_blocks(&self, ranges: &[Range<usize>]) -> Result<Self> {
+        self.ranges(ranges, true)
+    }
+
+    /// The rows of these ranges, one after the other, columns as they are.
+    pub fn row_ranges(&self, ranges: &[Range<usize>]) -> Result<Self> {
+        self.ranges(ranges, false)
+    }
+
+    /// Rows of ranges; as diagonal blocks, their columns count from the first node of the first block.
+    fn ranges(&self, ranges: &[Range<usize>], as_blocks: bool) -> Result<Self> {
+        let p = &*self.pattern;
+        if let Some(range) = ranges.iter().find(|r| r.start > r.end || r.end > p.num_rows()) {
+            bail!("operator: rows {} to {} of {}", range.start, range.end, p.num_rows());
+        }
+        let entries = |range: &Range<usize>| p.offsets()[range.start]..p.offsets()[range.end];
+        let rows = ranges.iter().map(Range::len).sum::<usize>();
+        let count = ranges.iter().map(|range| entries(range).len()).sum::<usize>();
+        let (mut offsets, mut indices) = (Vec::with_capacity(rows + 1), Vec::with_capacity(count));
+        offsets.push(0);
+        for range in ranges {
+            let (from, to, first) = (p.offsets()[range.start], indices.len(), offsets.len() - 1);
+            offsets.extend(p.offsets()[range.start + 1..=range.end].iter().map(|&o| o - from + to));
+            let columns = &p.indices()[entries(range)];
+            if !as_blocks {
+                indices.extend_from_slice(columns);
+                continue;
+            }
+            if let Some(c) = columns.iter().find(|&&c| !range.contains(&(c as usize))) {
+                bail!("operator: the block of nodes {} to {} hears node {c} beyond itself", range.start, range.end);
+            }
+            indices.extend(columns.iter().map(|&c| c - range.start as u32 + first as u32));
+        }
+        let num_cols = if as_blocks { rows } else { self.num_cols() };
+        let pattern = Arc::new(Pattern::new(num_cols, offsets, indices));
+        let picked = |values: &[f32]| {
+            let mut out = Vec::with_capacity(count);
+            ranges.iter().for_each(|range| out.extend_from_slice(&values[entries(range)]));
+            out
+        };
+        let values = match &self.values {
+            Values::Ones(_) => return Ok(Self::from_pattern(pattern)),
+            Values::Constant(c) => {
+                Values::Constant(Constants::with_symmetry(picked(&c.values), c.symmetric && as_blocks))
+            }
+            Values::Variable(_) | Values::Factored(_) => {
+                let entries: Vec<u32> = ranges.iter().flat_map(|range| entries(range).map(|k| k as u32)).collect();
+                let entries = Tensor::from_vec(entries, count, &Device::Cpu)?;
+                Values::Variable(self.values()?.index_select(&entries, 0)?)
+            }
+        };
+        Ok(Self { pattern, values })
+    }
+
     /// The operator plus the identity, where every node hears itself once more: `None` if its values may take gradients.
     /// Made once and kept.
     pub fn with_own(&self) -> Option<Self> {
@@ -195,7 +284,9 @@ impl Operator {
                 }
                 offsets.push(indices.len());
             }
-            Self::from_parts(Pattern::new(self.num_cols(), offsets, indices), values)
+            let symmetric = c.symmetric && self.num_rows() == self.num_cols();
+            let pattern = Arc::new(Pattern::new(self.num_cols(), offsets, indices));
+            Self { pattern, values: Values::Constant(Constants::with_symmetry(values, symmetric)) }
         };
         Some(c.with_own.get_or_init(make).clone())
     }
@@ -342,6 +433,9 @@ impl ApplyConstant {
     }
 
     fn transposed(&self) -> Self {
+        if self.values.symmetric {
+            return Self::new(&self.pattern, &self.values, None);
+        }
         let values = self.values.transposed(&self.pattern);
         Self { pattern: self.pattern.transposed().pattern.clone(), values, activation: None }
     }
@@ -734,6 +828,47 @@ mod tests {
         let path = Operator::from_pattern(Arc::new(Pattern::new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 1])));
         let e = path.restricted(&[1, 0, 2], 1, 2).unwrap_err().to_string();
         assert!(e.contains("node 2 is heard"), "{e}");
+    }
+
+    /// Two triangles of different weights and a lone node, as one operator.
+    fn three_blocks() -> Operator {
+        let indices = vec![1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4];
+        let values: Vec<f32> =
+            (0..12).map(|k| if k < 6 { 2.0 } else { [3.0, 4.0, 3.0, 5.0, 4.0, 5.0][k - 6] }).collect();
+        Operator::from_parts(Pattern::new(7, vec![0, 2, 4, 6, 8, 10, 12, 12], indices), values)
+    }
+
+    #[test]
+    fn blocks_are_parts_of_the_whole() {
+        let op = three_blocks();
+        let m = dense(&op, 0, 1).to_vec2::<f32>().unwrap();
+        let ranges = [3..6, 6..7, 3..3, 0..3];
+        let nodes: Vec<usize> = ranges.iter().cloned().flatten().collect();
+        let expected: Vec<Vec<f32>> = nodes.iter().map(|&r| nodes.iter().map(|&c| m[r][c]).collect()).collect();
+        let variable = op.with_values(&op.values().unwrap()).unwrap();
+        let gradients = |op: &Operator| {
+            let x = Var::from_tensor(&random(&[7, 3], 1)).unwrap();
+            let y = (op.apply(&x).unwrap() * random(&[7, 3], 2)).unwrap();
+            y.sum_all().unwrap().backward().unwrap().get(&x).unwrap().clone()
+        };
+        let noted = op.clone().symmetry_noted();
+        for op in [&op, &noted, &variable] {
+            let blocks = op.diagonal_blocks(&ranges).unwrap();
+            assert_eq!(dense(&blocks, 0, 1).to_vec2::<f32>().unwrap(), expected);
+            let by_transposing = variable.diagonal_blocks(&ranges).unwrap();
+            assert_close(&gradients(&blocks), &gradients(&by_transposing));
+            let own = blocks.with_own();
+            assert!(own.is_none_or(|own| dense(&own, 0, 1).to_vec2::<f32>().unwrap()[0][0] == 1.0));
+            let rows = dense(&op.row_ranges(&ranges).unwrap(), 0, 1).to_vec2::<f32>().unwrap();
+            assert_eq!(rows, nodes.iter().map(|&r| m[r].clone()).collect::<Vec<_>>());
+        }
+        let is_noted = |op: &Operator| matches!(&op.values, Values::Constant(c) if c.symmetric);
+        assert!(is_noted(&noted.diagonal_blocks(&ranges).unwrap()) && !is_noted(&op));
+        assert!(!is_noted(&noted.row_ranges(&ranges).unwrap()), "rows of a symmetric matrix are not symmetric");
+        assert!(!is_noted(&random_pattern(9, 9, 0.4, 1).symmetry_noted()), "its values differ across the diagonal");
+        assert!(op.diagonal_blocks(&[0..2, 3..6]).unwrap_err().to_string().contains("hears node 2 beyond itself"));
+        assert!(op.diagonal_blocks(&[6..8]).unwrap_err().to_string().contains("rows 6 to 8 of 7"));
+        assert_eq!(op.diagonal_blocks(&[]).unwrap().num_rows(), 0);
     }
 
     #[test]

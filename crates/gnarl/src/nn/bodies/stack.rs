@@ -16,6 +16,7 @@ use crate::nn::network::{Backbone, NetworkConfig};
 use crate::nn::params::{Params, Pass};
 use crate::nn::pna::Pna;
 use crate::nn::sage::Sage;
+use crate::tensor::{Dropout, Operator};
 
 #[derive(Debug)]
 struct Stack {
@@ -91,22 +92,40 @@ pub(crate) fn layer(
     })
 }
 
-impl Body for Stack {
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+impl Stack {
+    /// Everything before the last layer, and the last layer with its round.
+    fn before_last<'a>(
+        &'a self,
+        hear: &'a Propagation,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<(Input, &'a dyn Layer, &'a Operator)> {
+        let Some((last, others)) = self.layers.split_last() else {
+            candle_core::bail!("a network has at least one layer")
+        };
         let mut x = match &self.embed {
             Some(embed) => {
                 Input::Dense(embed.forward_activated(x, pass, pass.dropout(self.dropout, EMBEDDING_SITE))?)
             }
             None => x.clone(),
         };
-        for (i, layer) in self.layers.iter().enumerate() {
-            if i + 1 == self.layers.len() {
-                return layer.forward(hear.round(i), &x, pass);
-            }
+        for (i, layer) in others.iter().enumerate() {
             let dropout = pass.dropout(self.dropout, i as u64);
             x = Input::Dense(layer.forward_activated(hear.round(i), &x, pass, dropout)?);
         }
-        candle_core::bail!("a network has at least one layer")
+        Ok((x, &**last, hear.round(others.len())))
+    }
+}
+
+impl Body for Stack {
+    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let (x, last, operator) = self.before_last(hear, x, pass)?;
+        last.forward(operator, &x, pass)
+    }
+
+    fn forward_activated(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let (x, last, operator) = self.before_last(hear, x, pass)?;
+        last.forward_activated(operator, &x, pass, Dropout::NONE)
     }
 
     fn reach(&self) -> Option<usize> {
