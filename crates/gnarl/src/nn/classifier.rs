@@ -3,7 +3,7 @@
 //! The message passing is any network of [`network`](super::network), made to give `hidden` numbers per node through a last
 //! ReLU instead of class scores; the readout makes them one vector per graph, its latent vector; the head is a linear map.
 
-use candle_core::{Result, Tensor};
+use candle_core::{DType, Device, Result, Tensor};
 use gnarl_graph::random::stream;
 use serde::{Deserialize, Serialize};
 
@@ -122,8 +122,11 @@ impl GraphClassifier {
         self.params().weights().detached()
     }
 
-    /// The vectors of a batch's graphs, `[graphs, latent_dim]`.
+    /// The vectors of a batch's graphs, `[graphs, latent_dim]`; zeros for graphs without nodes.
     pub fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
+        if batch.members.num_nodes() == 0 {
+            return Tensor::zeros((batch.members.num_graphs(), self.latent_dim()), DType::F32, &Device::Cpu);
+        }
         let nodes = self.encoder.encode(&batch.hear, &batch.input, pass)?;
         self.config.readout.forward(&batch.members, &nodes)
     }
@@ -194,7 +197,6 @@ mod tests {
     use super::*;
     use crate::nn::testing::{adjacency, assert_close, path, plant};
     use crate::nn::{Backbone, Backbone::Gcn};
-    use candle_core::Device;
 
     fn config(backbone: Backbone) -> ClassifierConfig {
         let network = NetworkConfig { hidden: 1, layers: 1, heads: 1, dropout: 0.0, ..NetworkConfig::new(backbone) };

@@ -36,7 +36,8 @@ use candle_core::{CpuStorage, Layout, Result, bail};
 /// The values of a contiguous `f32` argument.
 fn floats<'a>(op: &str, storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
     let Some((from, to)) = layout.contiguous_offsets() else { bail!("{op}: the argument must be contiguous") };
-    Ok(&storage.as_slice::<f32>()?[from..to])
+    // A part of an empty matrix may begin beyond its end.
+    Ok(if from == to { &[] } else { &storage.as_slice::<f32>()?[from..to] })
 }
 
 /// Rows and columns of a matrix argument.

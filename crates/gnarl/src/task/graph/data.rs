@@ -134,7 +134,7 @@ impl GraphData {
         &self.hear
     }
 
-    /// These graphs side by side, in this order. O(their nodes + edges).
+    /// These graphs side by side, in this order. O(their nodes + edges). A learned operator takes a graph once in a batch.
     ///
     /// # Panics
     /// Where an id is no graph's.
@@ -146,6 +146,12 @@ impl GraphData {
         let learnable = match &self.hear.learnable {
             None => None,
             Some(learnable) => {
+                let mut distinct = graphs.to_vec();
+                distinct.sort_unstable();
+                if let Some(twice) = distinct.windows(2).find(|w| w[0] == w[1]) {
+                    let what = format!("graph {} stands twice in a batch for a learned operator", twice[0]);
+                    return Err(gnarl_graph::Error::argument(TASK, what).into());
+                }
                 let nodes: Vec<u32> = ranges.iter().flat_map(|r| r.start as u32..r.end as u32).collect();
                 Some(learnable.restricted(&nodes, &[nodes.len(), nodes.len()])?)
             }
