@@ -9,6 +9,7 @@ use gnarl_graph::CsrMatrix;
 use rayon::prelude::*;
 
 use super::activation::{Dropout, relu_dropout, relu_dropout_gradient};
+use super::dense::add_product;
 use super::factored::{Factored, Skeleton};
 use super::kernels::{self, Rows};
 use super::pattern::{MIN_PARALLEL_WORK, Pattern, Places};
@@ -52,6 +53,8 @@ struct Constants {
     head: OnceLock<Operator>,
     with_own: OnceLock<Operator>,
     applied: OnceLock<(TensorId, Tensor)>,
+    /// Sparse features, and what nodes hear of them.
+    heard: OnceLock<(Arc<Constants>, Operator)>,
 }
 
 impl Constants {
@@ -67,6 +70,7 @@ impl Constants {
             head: OnceLock::new(),
             with_own: OnceLock::new(),
             applied: OnceLock::new(),
+            heard: OnceLock::new(),
         })
     }
 
@@ -359,6 +363,64 @@ impl Operator {
         Ok(product)
     }
 
+    fn constants(&self) -> Option<&Arc<Constants>> {
+        match &self.values {
+            Values::Ones(c) | Values::Constant(c) => Some(c),
+            Values::Variable(_) | Values::Factored(_) => None,
+        }
+    }
+
+    /// `self · other` of two constant operators; `None` where a value may take gradients. Columns ascend within a row. O(the
+    /// products of entries, and the columns).
+    pub fn product(&self, other: &Operator) -> Option<Operator> {
+        let (a, b) = (self.constants()?, other.constants()?);
+        if self.num_cols() != other.num_rows() {
+            return None;
+        }
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        let (mut sums, mut seen) = (vec![0f64; other.num_cols()], vec![false; other.num_cols()]);
+        let mut columns: Vec<u32> = Vec::new();
+        for row in 0..self.num_rows() {
+            for k in self.pattern.row(row) {
+                for l in other.pattern.row(self.pattern.indices()[k] as usize) {
+                    let column = other.pattern.indices()[l];
+                    sums[column as usize] += f64::from(a.values[k]) * f64::from(b.values[l]);
+                    if !std::mem::replace(&mut seen[column as usize], true) {
+                        columns.push(column);
+                    }
+                }
+            }
+            columns.sort_unstable();
+            for &column in &columns {
+                values.push(std::mem::take(&mut sums[column as usize]) as f32);
+                seen[column as usize] = false;
+            }
+            indices.append(&mut columns);
+            offsets.push(indices.len());
+        }
+        Some(Self::from_parts(Pattern::new(other.num_cols(), offsets, indices), values))
+    }
+
+    /// Notes that `self · features` is `product`, for [`heard`](Self::heard). The first features noted stay.
+    pub(crate) fn note_heard(&self, features: &Operator, product: Operator) {
+        if let (Some(own), Some(features)) = (self.constants(), features.constants()) {
+            let _ = own.heard.set((features.clone(), product));
+        }
+    }
+
+    /// What nodes hear of these sparse features, where that was noted.
+    pub(crate) fn heard(&self, features: &Operator) -> Option<&Operator> {
+        let (noted, product) = self.constants()?.heard.get()?;
+        Arc::ptr_eq(noted, features.constants()?).then_some(product)
+    }
+
+    /// Notes what [`with_own`](Self::with_own) is, where it is known already.
+    pub(crate) fn note_with_own(&self, with_own: Operator) {
+        if let Some(own) = self.constants() {
+            let _ = own.with_own.set(with_own);
+        }
+    }
+
     /// `dropout(relu(self · x + bias))`, in one operation where no entry takes a gradient.
     pub fn apply_activated(&self, x: &Tensor, bias: &Tensor, dropout: Dropout) -> Result<Tensor> {
         match &self.values {
@@ -594,6 +656,68 @@ pub fn constant_convolution(
     let (Some(operator), Some(features)) = (constant(operator), constant(features)) else { return Ok(None) };
     let op = ConstantConvolution { operator, features, activation: activation.check()? };
     weight.contiguous()?.apply_op2(&bias.contiguous()?, op).map(Some)
+}
+
+/// `dropout(relu(P · (x W) + b))` for constant P and dense x, as one operation; `None` where P takes gradients.
+pub fn dense_convolution(
+    operator: &Operator,
+    x: &Tensor,
+    weight: &Tensor,
+    bias: &Tensor,
+    activation: Dropout,
+) -> Result<Option<Tensor>> {
+    let Some(values) = operator.constants() else { return Ok(None) };
+    let operator = ApplyConstant::new(&operator.pattern, values, None);
+    let op = DenseConvolution { operator, activation: activation.check()? };
+    x.contiguous()?.apply_op3(&weight.contiguous()?, &bias.contiguous()?, op).map(Some)
+}
+
+struct DenseConvolution {
+    operator: ApplyConstant,
+    activation: Dropout,
+}
+
+impl CustomOp3 for DenseConvolution {
+    fn name(&self) -> &'static str {
+        "dense convolution"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        lx: &Layout,
+        w: &CpuStorage,
+        lw: &Layout,
+        b: &CpuStorage,
+        lb: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let ((rows, inner), (w_rows, width)) = (matrix_shape(self.name(), lx)?, matrix_shape(self.name(), lw)?);
+        if inner != w_rows {
+            bail!("{}: {rows} × {inner} by {w_rows} × {width}", self.name());
+        }
+        let mut mapped = vec![0f32; rows * width];
+        let factors = (floats(self.name(), x, lx)?, floats(self.name(), w, lw)?);
+        add_product(factors, (rows, inner, width), &mut mapped);
+        let (mapped, layout) = (CpuStorage::F32(mapped), Layout::contiguous((rows, width)));
+        let values = &self.operator.values.values;
+        product(&self.operator.pattern, values, 1, (&mapped, &layout), Some((b, lb)), Some(self.activation))
+    }
+
+    fn bwd(
+        &self,
+        x: &Tensor,
+        w: &Tensor,
+        _b: &Tensor,
+        result: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let grad = relu_dropout_gradient(result, grad, self.activation)?;
+        let to_bias = column_sums(&grad)?;
+        let to_mapped = grad.apply_op1_no_bwd(&self.operator.transposed())?;
+        let to_x = if x.track_op() { Some(to_mapped.matmul(&w.t()?)?) } else { None };
+        let to_w = if w.track_op() { Some(x.t()?.matmul(&to_mapped)?) } else { None };
+        Ok((to_x, to_w, Some(to_bias)))
+    }
 }
 
 struct ConstantConvolution {
@@ -927,6 +1051,41 @@ mod tests {
         }
         let variable = operator.with_values(&operator.values().unwrap()).unwrap();
         assert!(constant_convolution(&variable, &features, &inputs[0], &inputs[1], d).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_dense_convolution_is_its_parts() {
+        let operator = random_pattern(9, 7, 0.4, 1);
+        let inputs = [random(&[7, 6], 2), random(&[6, 5], 3), random(&[5], 4)];
+        let d = Dropout { rate: 0.3, key: 5 };
+        let outcome = |fused: bool| {
+            let [x, w, b] = inputs.each_ref().map(|t| Var::from_tensor(t).unwrap());
+            let y = match fused {
+                true => dense_convolution(&operator, &x, &w, &b, d).unwrap().unwrap(),
+                false => {
+                    let heard = operator.apply_with_bias(&x.matmul(&w).unwrap(), Some(&b)).unwrap();
+                    relu_dropout(&heard, d).unwrap()
+                }
+            };
+            let grads = y.sqr().unwrap().sum_all().unwrap().backward().unwrap();
+            [y, grads.get(&x).unwrap().clone(), grads.get(&w).unwrap().clone(), grads.get(&b).unwrap().clone()]
+        };
+        outcome(true).iter().zip(outcome(false)).for_each(|(a, b)| assert_close(a, &b));
+        let variable = operator.with_values(&operator.values().unwrap()).unwrap();
+        assert!(dense_convolution(&variable, &inputs[0], &inputs[1], &inputs[2], d).unwrap().is_none());
+    }
+
+    #[test]
+    fn products_of_operators() {
+        let (a, b) = (random_pattern(9, 7, 0.4, 1), random_pattern(7, 5, 0.4, 2));
+        let product = a.product(&b).unwrap();
+        assert_close(&dense(&product, 0, 1), &dense(&a, 0, 1).matmul(&dense(&b, 0, 1)).unwrap());
+        assert!((0..9).all(|r| product.pattern().indices()[product.pattern().row(r)].is_sorted()));
+        assert!(b.product(&a).is_none(), "shapes that do not fit");
+        a.note_heard(&b, product);
+        assert!(a.heard(&b).is_some() && a.heard(&b.clone()).is_some());
+        assert!(a.heard(&random_pattern(7, 5, 0.4, 2)).is_none(), "other features, alike as they may be");
+        assert!(a.heard(&b.with_values(&b.values().unwrap()).unwrap()).is_none(), "values that may take gradients");
     }
 
     #[test]

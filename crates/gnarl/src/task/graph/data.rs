@@ -84,6 +84,55 @@ pub struct GraphData {
     /// Graph `i` has nodes `starts[i]..starts[i + 1]`.
     starts: Vec<usize>,
     mean_log_degree: f64,
+    /// What the first layer hears, where that never changes.
+    first: Option<FirstHeard>,
+}
+
+/// The product of the operator and sparse features. One-hot features make it no fuller than the operator itself, and a layer
+/// that has it needs neither, forward and backward.
+#[derive(Debug)]
+struct FirstHeard {
+    /// The operator plus the identity, where nodes hear themselves once more.
+    with_own: Option<Operator>,
+    /// This or the plain operator times the features.
+    heard: Operator,
+}
+
+impl FirstHeard {
+    /// For networks whose first layer is one of GCN's or GIN's, where the product is not fuller than what it is made of.
+    fn new(backbone: Backbone, hear: &Propagation, input: &Input) -> Option<Self> {
+        use Backbone::{Gcn, Gin, JkCat, JkCatGin, JkLstm, JkLstmGin, JkMax, JkMaxGin};
+        let (Input::Sparse(x), None) = (input, &hear.learnable) else { return None };
+        let with_own = match backbone {
+            Gcn | JkCat | JkMax | JkLstm => None,
+            Gin | JkCatGin | JkMaxGin | JkLstmGin => Some(hear.operator.with_own()?),
+            _ => return None,
+        };
+        let operator = with_own.as_ref().unwrap_or(&hear.operator);
+        // Counted before it is made: dense rows of features could make it huge.
+        let pattern = operator.pattern();
+        let at_most: usize = pattern.indices().iter().map(|&v| x.pattern().row(v as usize).len()).sum();
+        if at_most > operator.num_entries() + x.num_entries() {
+            return None;
+        }
+        let heard = operator.product(x)?;
+        Some(Self { with_own, heard })
+    }
+
+    /// Tells a batch's operator of its part.
+    fn note(&self, operator: &Operator, input: &Input, ranges: &[Range<usize>]) -> Result<()> {
+        let Input::Sparse(x) = input else { return Ok(()) };
+        let heard = self.heard.row_ranges(ranges)?;
+        match &self.with_own {
+            None => operator.note_heard(x, heard),
+            Some(with_own) => {
+                let with_own = with_own.diagonal_blocks(ranges)?;
+                with_own.note_heard(x, heard);
+                operator.note_with_own(with_own);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl GraphData {
@@ -111,7 +160,8 @@ impl GraphData {
         hear.two_hop = hear.two_hop.map(Operator::symmetry_noted);
         let mut starts = vec![0];
         graphs.iter().for_each(|g| starts.push(starts[starts.len() - 1] + g.num_nodes()));
-        Ok(Self { hear, input, starts, mean_log_degree: mean_log_degree(&union) })
+        let first = FirstHeard::new(backbone, &hear, &input);
+        Ok(Self { hear, input, starts, mean_log_degree: mean_log_degree(&union), first })
     }
 
     /// Number of graphs.
@@ -167,6 +217,9 @@ impl GraphData {
                 })
             }
         };
+        if let Some(first) = &self.first {
+            first.note(&operator, &input, &ranges)?;
+        }
         let sizes: Vec<usize> = ranges.iter().map(Range::len).collect();
         let hear = Propagation { operator, two_hop, learnable, rounds: Vec::new() };
         Ok(Batch { hear, input, members: Membership::new(&sizes) })
@@ -271,6 +324,41 @@ mod tests {
         assert_eq!((columns(&path, &as_is), columns(&cut, &as_is)), (vec![1, 2, 1], vec![0, 1, 1]), "recomputed");
         let fixed = as_is.node_features.fixed(&[path]).unwrap();
         assert_eq!(columns(&fixed[0].remove_edges(&[(0, 1)]).unwrap(), &as_is), [1, 2, 1], "kept");
+    }
+
+    /// The product kept for the first layer against the same graph without it, in scores and gradients.
+    #[test]
+    fn what_is_heard_first_is_what_the_operator_gives() {
+        use crate::nn::{ClassifierConfig, GraphClassifier, NetworkConfig, Pass, Readout};
+        let graph = generate::erdos_renyi(30, 0.2, 1).unwrap();
+        let graphs = std::slice::from_ref(&graph);
+        for backbone in [Backbone::Gcn, Backbone::Gin, Backbone::JkMax, Backbone::JkCatGin] {
+            let preparation = GraphPreparation {
+                operator: OperatorChoice::Usual,
+                features: FeatureScaling::AsLoaded,
+                node_features: NodeFeatures::of(graphs),
+            };
+            let data = GraphData::new(graphs, backbone, &preparation).unwrap();
+            assert!(data.first.is_some(), "{backbone}");
+            let network = NetworkConfig { hidden: 6, dropout: 0.0, ..NetworkConfig::new(backbone) };
+            let config = ClassifierConfig { network, readout: Readout::Sum, head_dropout: 0.0 };
+            let classifier = GraphClassifier::new(&config, data.in_dim(), 2, 0.0, 1).unwrap();
+            let batch = data.batch(&[0]).unwrap();
+            let (hear, input) =
+                (hearing(TASK, &graph, graphs, backbone, OperatorChoice::Usual).unwrap(), batch.input.clone());
+            let plain = Batch { hear, input, members: batch.members.clone() };
+            let [with, without] = [&batch, &plain].map(|batch| {
+                let weights = classifier.params().weights();
+                let scores = classifier.scores(batch, &Pass::evaluation(&weights)).unwrap();
+                let grads = scores.sqr().unwrap().sum_all().unwrap().backward().unwrap();
+                let mut all = scores.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                for p in classifier.params().list() {
+                    all.extend(grads.get(&p.var).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap());
+                }
+                all
+            });
+            crate::nn::testing::assert_close(&with, &without, 1e-4, &backbone.to_string());
+        }
     }
 
     #[test]
