@@ -116,6 +116,13 @@ fn the_control_stands_beside_none() {
         report["test_accuracy"]["mean"].as_f64().unwrap() - plain["test_accuracy"]["mean"].as_f64().unwrap();
     assert!((found["minus_none"]["mean"].as_f64().unwrap() - difference).abs() < 1e-9);
     assert!(found["minus_none"]["standard_error"].as_f64().unwrap() >= 0.0);
+    let drawn = json(&args(&dir, "mutag", &["--augment", "gratin", "--runs", "2"]));
+    assert_eq!(
+        (drawn["config"]["components"].as_str(), drawn["augmentation"]["name"].as_str()),
+        (Some("2"), Some("gratin"))
+    );
+    let drawn = json(&args(&dir, "mutag", &["--augment", "gratin", "--components", "auto", "--runs", "2"]));
+    assert_eq!(drawn["config"]["components"], "auto");
     let shown = text(&args(&dir, "mutag", &["--augment", "retrain", "--runs", "2"]));
     assert!(shown.contains("minus none") && shown.contains("retrain"), "{shown}");
 }
@@ -176,7 +183,9 @@ fn what_is_wrong_is_said_in_one_line() {
     let fail = |more: &[&str]| refusal(&args(&dir, "mutag", more));
     assert!(fail(&["--augment", "retrian"]).contains("unknown augmentation 'retrian'; did you mean retrain"));
     assert!(fail(&["--keep-degrees"]).contains("--keep-degrees: belongs to --corrupt"));
-    assert!(fail(&["--head-epochs", "3"]).contains("--head-epochs: belongs to --augment retrain"));
+    assert!(fail(&["--head-epochs", "3"]).contains("--head-epochs: belongs to --augment retrain or gratin"));
+    assert!(fail(&["--components", "3"]).contains("--components: belongs to --augment gratin"));
+    assert!(fail(&["--augment", "gratin", "--components", "0"]).contains("neither a number of at least 1 nor auto"));
     assert!(fail(&["--corrupt", "2"]).contains("a share of 2 edges; it must lie in 0 to 1"));
     assert!(fail(&["--depth", "admp-st"]).contains("--depth: belongs to graphs whose nodes are classified"));
     assert!(fail(&["--head-dropout", "1"]).contains("head dropout 1 must be at least 0 and below 1"));

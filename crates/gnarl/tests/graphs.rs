@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use gnarl::augment::{Augment, Augmentation, Copies, Corruption, GraphTransform};
+use gnarl::augment::{Augment, Augmentation, Components, Copies, Corruption, GraphTransform};
 use gnarl::nn::{Backbone, ClassifierConfig, GraphClassifier, Head, NetworkConfig, Pass, Readout};
 use gnarl::operator::{CgsoConfig, Initialisation};
 use gnarl::task::graph::{
@@ -209,6 +209,7 @@ fn config(set: &GraphSet, backbone: Backbone, epochs: usize) -> GraphConfig {
         corruption: None,
         augment: Augment::None,
         head_epochs: 20,
+        components: Components::Fixed(3),
     }
 }
 
@@ -248,7 +249,7 @@ fn cycles_are_told_from_stars_by_every_fold() {
 #[test]
 fn threads_do_not_change_a_bit() {
     let set = cycles_and_stars(40);
-    for (backbone, augment) in [(Backbone::Gcn, Augment::None), (Backbone::Gin, Augment::Retrain)] {
+    for (backbone, augment) in [(Backbone::Gcn, Augment::None), (Backbone::Gin, Augment::Gratin)] {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let config = GraphConfig { augment, ..config(&set, backbone, 6) };
@@ -262,9 +263,11 @@ fn threads_do_not_change_a_bit() {
 fn a_fresh_head_is_a_control_of_its_own() {
     let set = cycles_and_stars(40);
     let plain = config(&set, Backbone::Gcn, 15);
-    let retrained = GraphConfig { augment: Augment::Retrain, ..plain.clone() };
-    let (plain, retrained) = (all_runs(&set, &plain, 4, 1), all_runs(&set, &retrained, 4, 1));
-    for (plain, retrained) in plain.iter().zip(&retrained) {
+    let with = |augment| all_runs(&set, &GraphConfig { augment, ..plain.clone() }, 4, 1);
+    let (retrained, drawn) = (with(Augment::Retrain), with(Augment::Gratin));
+    let plain = all_runs(&set, &plain, 4, 1);
+    assert!(mean_test(&drawn) >= 90.0, "{}", mean_test(&drawn));
+    for (plain, retrained) in plain.iter().chain(&plain).zip(retrained.iter().chain(&drawn)) {
         let before = retrained.before.as_ref().unwrap();
         assert_eq!(before.test_accuracy, plain.test_accuracy, "the same training before it");
         assert_eq!(plain.trained.curve, retrained.trained.curve);
@@ -405,7 +408,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     for (name, backbone) in backbones() {
         for graphs in [repeated(&odd), repeated(&[Graph::empty(0).unwrap()]), repeated(&[Graph::empty(1).unwrap()])] {
             let set = set_of(graphs, &classes);
-            for augment in [Augment::None, Augment::Retrain] {
+            for (_, augment) in Augment::ALL {
                 let config = GraphConfig { augment, head_epochs: 2, ..config(&set, backbone, 2) };
                 let mut config = config;
                 config.classifier.network.batch_norm = true;

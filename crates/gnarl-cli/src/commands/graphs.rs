@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
-use gnarl::augment::{Augment, Corruption};
+use gnarl::augment::{Augment, Components, Corruption};
 use gnarl::nn::{ClassifierConfig, Readout};
 use gnarl::operator::Initialisation;
 use gnarl::task::graph::{
@@ -56,7 +56,8 @@ impl ClassifierArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sets of graphs")]
 pub struct StudyArgs {
-    /// What the classifier is trained on: none (the training graphs as they are) or retrain (the same, then a fresh head) [default: none]
+    /// What the classifier is trained on: none (the training graphs as they are), retrain (the same, then a fresh head) or gratin (a
+    /// fresh head on their vectors and new ones drawn from mixtures) [default: none]
     #[arg(long, value_name = "NAME")]
     pub augment: Option<Augment>,
     /// Initialisations of each fold; a fold counts with their mean [default: 1]
@@ -68,7 +69,10 @@ pub struct StudyArgs {
     /// Of --corrupt: one-hot degrees stay those of the graphs before it
     #[arg(long)]
     pub keep_degrees: bool,
-    /// Of --augment retrain: epochs of the fresh head [default: 100]
+    /// Of --augment gratin: Gaussians in the mixture of a class, or auto for the best by BIC [default: the thesis' table, else auto]
+    #[arg(long, value_name = "N|auto")]
+    pub components: Option<Components>,
+    /// Of --augment retrain and gratin: epochs of the fresh head [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub head_epochs: Option<usize>,
 }
@@ -81,6 +85,7 @@ impl StudyArgs {
             ("--inits", self.inits.is_some()),
             ("--corrupt", self.corrupt.is_some()),
             ("--keep-degrees", self.keep_degrees),
+            ("--components", self.components.is_some()),
             ("--head-epochs", self.head_epochs.is_some()),
         ];
         refuse_given(&given, data)
@@ -92,7 +97,11 @@ impl StudyArgs {
             return Err(Error::argument("--keep-degrees", "belongs to --corrupt, which was not asked for"));
         }
         if self.head_epochs.is_some() && !self.augment.is_some_and(Augment::retrains_head) {
-            return Err(Error::argument("--head-epochs", "belongs to --augment retrain, which was not asked for"));
+            let what = "belongs to --augment retrain or gratin, which were not asked for";
+            return Err(Error::argument("--head-epochs", what));
+        }
+        if self.components.is_some() && self.augment != Some(Augment::Gratin) {
+            return Err(Error::argument("--components", "belongs to --augment gratin, which was not asked for"));
         }
         Ok(())
     }
@@ -142,6 +151,7 @@ fn config(model: &ModelArgs, classifier: &ClassifierArgs, set: &GraphSet) -> gna
         corruption: None,
         augment: Augment::None,
         head_epochs: HEAD_EPOCHS,
+        components: Components::Auto,
     })
 }
 
@@ -210,6 +220,8 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
     let mut graph = config(&args.model, &args.classifier, set)?;
     graph.augment = args.study.augment.unwrap_or(Augment::None);
     graph.head_epochs = args.study.head_epochs.unwrap_or(HEAD_EPOCHS);
+    let of_recipe = || args.model.recipe.components(&loaded.name, args.model.model);
+    graph.components = args.study.components.unwrap_or_else(of_recipe);
     let keep_degrees = args.study.keep_degrees;
     let corruption = args.study.corrupt.map(|share| Corruption::new(share)).transpose()?;
     graph.corruption = corruption.map(|edges| TrainingCorruption { edges, keep_degrees });

@@ -4,11 +4,15 @@
 //! | --- | --- |
 //! | [`transform`] | the interface of everything that makes one graph into another, once or anew in every epoch |
 //! | [`corruption`] | edges of training graphs removed and added at random |
+//! | [`density`] | densities of latent vectors |
+//! | [`gratin`] | new latent vectors drawn from a mixture for each class |
 //!
 //! [`Augment`] is the one list of the axis' choices. Retraining the head alone is the control that every augmentation in
 //! latent space is read against: the same fresh head, the same number of steps, the original vectors.
 
 pub mod corruption;
+pub mod density;
+pub mod gratin;
 pub mod transform;
 
 use std::fmt;
@@ -17,6 +21,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub use corruption::Corruption;
+pub use gratin::Components;
 pub use transform::{Augmentation, Copies, GraphTransform};
 
 /// The choices of the data axis. Stored by their names.
@@ -27,17 +32,20 @@ pub enum Augment {
     None,
     /// The training set as it is, then a fresh head on its vectors, for as many steps as an augmentation that doubles them.
     Retrain,
+    /// The training set as it is, then a fresh head on its vectors and as many new ones, drawn from mixtures fitted to them.
+    Gratin,
 }
 
 impl Augment {
     /// Every choice with its name: the one list that help, parsing and tests come from.
-    pub const ALL: [(&'static str, Augment); 2] = [("none", Augment::None), ("retrain", Augment::Retrain)];
+    pub const ALL: [(&'static str, Augment); 3] =
+        [("none", Augment::None), ("retrain", Augment::Retrain), ("gratin", Augment::Gratin)];
 
     /// Whether it trains a fresh head after the whole network.
     pub fn retrains_head(self) -> bool {
         match self {
             Augment::None => false,
-            Augment::Retrain => true,
+            Augment::Retrain | Augment::Gratin => true,
         }
     }
 }

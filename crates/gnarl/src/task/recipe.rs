@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::augment::Components;
 use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, Readout};
 use crate::task::node::FeatureScaling;
 use crate::train::{Keep, StepSchedule, TrainConfig};
@@ -59,6 +60,10 @@ const THESIS: [(&str, usize, f32); 16] = [
 /// costs Photo 17 points.
 const FEATURES_AS_LOADED: [&str; 2] = ["amazon_electronics_photo", "amazon_electronics_computers"];
 
+/// GRATIN's components with GCN and with GIN, thesis table `gen:tab:gmm_num`.
+const COMPONENTS: [(&str, usize, usize); 5] =
+    [("IMDB-BINARY", 40, 50), ("IMDB-MULTI", 50, 5), ("MUTAG", 10, 2), ("PROTEINS", 10, 2), ("DD", 2, 50)];
+
 impl Recipe {
     /// The settings for a model on a dataset.
     pub fn settings(self, dataset: &str, backbone: Backbone) -> (NetworkConfig, TrainConfig, FeatureScaling) {
@@ -95,6 +100,16 @@ impl Recipe {
             training.keep = Keep::Last;
         }
         (ClassifierConfig { network, readout: Readout::Mean, head_dropout: 0.5 }, training, 256)
+    }
+
+    /// GRATIN's components for a set and a backbone, thesis table `gen:tab:gmm_num`; by criterion where the table has none.
+    pub fn components(self, dataset: &str, backbone: Backbone) -> Components {
+        let found = COMPONENTS.iter().find(|(name, ..)| *name == dataset);
+        match (found, backbone) {
+            (Some((_, gcn, _)), Backbone::Gcn) => Components::Fixed(*gcn),
+            (Some((_, _, gin)), Backbone::Gin) => Components::Fixed(*gin),
+            _ => Components::Auto,
+        }
     }
 
     /// The settings of chapter 4: of a network with exits up to `max_depth`, or of a plain one to compare it with.

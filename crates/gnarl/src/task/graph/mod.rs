@@ -22,7 +22,7 @@ pub use data::{DEGREE_CAP, GraphData, GraphPreparation, NodeFeatures};
 pub use training::{Evaluation, HeadTraining, TrainingSet, Vectors, latent, scores, train_classifier, train_head};
 
 use crate::augment::transform::transform_all;
-use crate::augment::{Augment, Augmentation, Copies, Corruption};
+use crate::augment::{Augment, Augmentation, Components, Copies, Corruption, gratin};
 use crate::error::Result;
 use crate::nn::{ClassifierConfig, GraphClassifier, Head, NetworkConfig};
 use crate::train::{TrainConfig, Trained, Watch};
@@ -45,6 +45,8 @@ pub struct GraphConfig {
     pub augment: Augment,
     /// Epochs of a fresh head, where the data axis trains one.
     pub head_epochs: usize,
+    /// Of GRATIN: Gaussians in a class' mixture.
+    pub components: Components,
 }
 
 /// Corruption of the training graphs; validation and test graphs stay as they are.
@@ -224,11 +226,14 @@ fn augmented_head(
     let (epochs, batch_size) = (config.head_epochs, config.batch_size);
     let training = HeadTraining { epochs, batch_size, steps: Some(steps) };
     let quiet = Watch { on_epoch: &|_, _| (), stop: watch.stop };
-    match config.augment {
-        Augment::None | Augment::Retrain => {
-            Ok(train_head(fresh, original, validation, training, &config.training, seed, &quiet)?.0)
+    let on = match config.augment {
+        Augment::None | Augment::Retrain => original.clone(),
+        Augment::Gratin => {
+            let drawn = gratin::draw(&original.to_matrix()?, &original.classes, config.components, seed)?;
+            original.beside(&drawn.vectors, &drawn.classes)?
         }
-    }
+    };
+    Ok(train_head(fresh, &on, validation, training, &config.training, seed, &quiet)?.0)
 }
 
 /// Trains on transformed copies of the training graphs, beside the originals or in their place.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
+use gnarl_graph::DenseMatrix;
 use gnarl_graph::random::{mix, stream};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -204,6 +205,22 @@ pub struct Vectors {
     pub latent: Tensor,
     /// One per vector.
     pub classes: Vec<u32>,
+}
+
+impl Vectors {
+    /// The vectors in f64, one a row.
+    pub fn to_matrix(&self) -> Result<DenseMatrix<f64>> {
+        let (rows, cols) = self.latent.dims2()?;
+        let values = self.latent.flatten_all()?.to_vec1::<f32>()?;
+        Ok(DenseMatrix::new(rows, cols, values.into_iter().map(f64::from).collect())?)
+    }
+
+    /// These vectors, and others behind them.
+    pub fn beside(&self, others: &DenseMatrix<f64>, classes: &[u32]) -> Result<Self> {
+        let values: Vec<f32> = others.data().iter().map(|&x| x as f32).collect();
+        let others = Tensor::from_vec(values, (others.num_rows(), others.num_cols()), &Device::Cpu)?;
+        Ok(Self { latent: Tensor::cat(&[&self.latent, &others], 0)?, classes: [&self.classes, classes].concat() })
+    }
 }
 
 /// How a fresh head is trained: with the classifier's optimiser settings at their start, for epochs of its own.
