@@ -70,7 +70,7 @@ pub enum Command {
     /// Find communities and compare them with the truth
     Cluster(ClusterArgs),
     /// Train a model and say how well it does
-    Train(TrainArgs),
+    Train(Box<TrainArgs>),
     /// Classes by a saved model
     Predict(PredictArgs),
     /// How long things take here

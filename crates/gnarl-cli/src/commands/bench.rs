@@ -21,7 +21,7 @@ use crate::output::{Report, real};
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
     /// Median milliseconds of one training epoch: forward, backward, update
-    Epoch(EpochArgs),
+    Epoch(Box<EpochArgs>),
     /// How the time of an epoch grows with the graph, on random graphs of one mean degree
     Growth(GrowthArgs),
 }

@@ -223,7 +223,7 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
     let of_recipe = || args.model.recipe.components(&loaded.name, args.model.model);
     graph.components = args.study.components.unwrap_or_else(of_recipe);
     let keep_degrees = args.study.keep_degrees;
-    let corruption = args.study.corrupt.map(|share| Corruption::new(share)).transpose()?;
+    let corruption = args.study.corrupt.map(Corruption::new).transpose()?;
     graph.corruption = corruption.map(|edges| TrainingCorruption { edges, keep_degrees });
     graph.training.check()?;
     graph.classifier.check()?;

@@ -93,12 +93,9 @@ impl Recipe {
     /// before the head alone are those of its code. It does not say which epoch's weights are tested.
     pub fn graph_settings(self, backbone: Backbone) -> (ClassifierConfig, TrainConfig, usize) {
         let network = NetworkConfig { hidden: 32, dropout: 0.0, ..NetworkConfig::new(backbone) };
-        let mut training = TrainConfig::default();
-        training.epochs = 300;
-        training.schedule = Some(StepSchedule { every: 100, factor: 0.5 });
-        if self == Recipe::Thesis {
-            training.keep = Keep::Last;
-        }
+        let keep = if self == Recipe::Thesis { Keep::Last } else { Keep::BestValidation };
+        let schedule = Some(StepSchedule { every: 100, factor: 0.5 });
+        let training = TrainConfig { epochs: 300, schedule, keep, ..TrainConfig::default() };
         (ClassifierConfig { network, readout: Readout::Mean, head_dropout: 0.5 }, training, 256)
     }
 
