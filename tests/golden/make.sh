@@ -10,3 +10,4 @@ fi
 .venv/bin/pip install --quiet --requirement requirements.txt
 .venv/bin/python make.py
 .venv/bin/python make_communities.py
+.venv/bin/python make_mixtures.py

@@ -72,7 +72,7 @@ pub enum Command {
     /// Find communities and compare them with the truth
     Cluster(ClusterArgs),
     /// Train a model and say how well it does
-    Train(TrainArgs),
+    Train(Box<TrainArgs>),
     /// Change a graph within a budget and see how many answers of a model turn wrong
     Attack(AttackArgs),
     /// Classes by a saved model

@@ -8,7 +8,8 @@
 //! | [`weights`] | the weights axis: orthonormal matrices, Parseval |
 //! | [`train`] | the training loop: best-validation weights, early stopping, curves |
 //! | [`depth`] | the depth axis: an exit at every layer, and policies that say where a node leaves |
-//! | [`task`] | node classification: data in, result out |
+//! | [`augment`] | the data axis: what graph classifiers are trained on |
+//! | [`task`] | node and graph classification: data in, result out |
 //! | [`classifier`] | a trained model as attacks and inference see it: a graph in, class scores out |
 //! | [`robustness`] | how far answers move when inputs do: estimates and bounds |
 //! | [`attack`] | changes to features and edges that make answers wrong, within a budget |
@@ -16,6 +17,7 @@
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 
 pub mod attack;
+pub mod augment;
 pub mod classifier;
 pub mod depth;
 pub mod error;

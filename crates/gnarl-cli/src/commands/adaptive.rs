@@ -79,6 +79,22 @@ pub struct Adaptive {
 const DEEPEST: usize = 1000;
 
 impl DepthArgs {
+    /// Fails where anything but a fixed depth was asked for: exits are places where nodes leave.
+    pub fn refuse_on_graph_sets(&self) -> gnarl_graph::Result<()> {
+        let refuse = |op: &'static str| {
+            Err(gnarl_graph::Error::argument(
+                op,
+                "belongs to graphs whose nodes are classified; a set of graphs has a fixed depth, --layers",
+            ))
+        };
+        match self {
+            DepthArgs { depth: DepthName::Adaptive(_), .. } => refuse("--depth"),
+            DepthArgs { max_depth: Some(_), .. } => refuse("--max-depth"),
+            DepthArgs { policy, .. } if !policy.is_empty() => refuse("--policy"),
+            _ => Ok(()),
+        }
+    }
+
     /// What was asked for; `None` for a fixed depth, to which the other options do not belong.
     pub fn adaptive(&self, model: &ModelArgs) -> gnarl_graph::Result<Option<Adaptive>> {
         let refuse = |op: &'static str, what: &str| Err(gnarl_graph::Error::argument(op, what));

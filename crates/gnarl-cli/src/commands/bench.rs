@@ -6,11 +6,14 @@ use clap::{Args, Subcommand};
 use gnarl::operator::Initialisation;
 use gnarl::task::node::{Prepared, run as run_node};
 use gnarl::train::{Keep, Watch};
+use gnarl_graph::dataset::{Dataset, Loaded};
 use gnarl_graph::operator::ClassicalOperator;
 use serde::Serialize;
 
+use super::graphs::{self, ClassifierArgs, SetEpochReport};
 use super::growth::GrowthArgs;
-use super::train::{ModelArgs, OperatorName, load_with_splits};
+use super::train::{ModelArgs, OperatorName, splits_of};
+use super::{OnData, load};
 use crate::args::Global;
 use crate::output::{Report, real};
 
@@ -28,6 +31,8 @@ pub enum BenchCommand {
 pub struct EpochArgs {
     #[command(flatten)]
     pub model: ModelArgs,
+    #[command(flatten)]
+    pub classifier: ClassifierArgs,
 }
 
 /// What `gnarl bench epoch` found.
@@ -43,9 +48,18 @@ pub struct EpochReport {
     config: super::train::Config,
 }
 
-/// Trains once and reports the median step.
-pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<EpochReport> {
-    let (data, graph, splits) = load_with_splits(global, &args.model.data, 1)?;
+/// Trains once and reports the median step, or the median epoch over a set of graphs.
+pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<OnData<EpochReport, SetEpochReport>> {
+    let loaded = load(global, &args.model.data)?;
+    if matches!(loaded.dataset, Dataset::Graphs(_)) {
+        return graphs::epoch(global, &args.model, &args.classifier, &loaded).map(OnData::Graphs);
+    }
+    args.classifier.refuse_on_one_graph(&loaded.name)?;
+    epoch_of_nodes(global, args, loaded).map(OnData::OneGraph)
+}
+
+fn epoch_of_nodes(global: &Global, args: &EpochArgs, loaded: Loaded) -> anyhow::Result<EpochReport> {
+    let (data, graph, splits) = splits_of(global, loaded, 1)?;
     let mut model = args.model.clone();
     if model.operator == Some(OperatorName::Cgso) {
         // Epochs cost the same from wherever they start.

@@ -8,6 +8,7 @@ pub mod cluster;
 pub mod data;
 pub mod demo;
 pub mod energy;
+pub mod graphs;
 pub mod growth;
 mod inference;
 pub mod predict;
@@ -19,9 +20,28 @@ mod weights;
 
 use gnarl_graph::dataset::{self, Dataset, Loaded};
 use gnarl_graph::{Error, Graph};
+use serde::Serialize;
 
 use crate::args::Global;
+use crate::output::Report;
 use crate::{data_dir, progress};
+
+/// The report of a command that works on one graph or on a set of them.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum OnData<N, G> {
+    OneGraph(N),
+    Graphs(G),
+}
+
+impl<N: Report, G: Report> Report for OnData<N, G> {
+    fn text(&self) -> String {
+        match self {
+            OnData::OneGraph(report) => report.text(),
+            OnData::Graphs(report) => report.text(),
+        }
+    }
+}
 
 /// Loads a dataset by name or path, with a spinner where that takes long.
 fn load(global: &Global, name: &str) -> anyhow::Result<Loaded> {

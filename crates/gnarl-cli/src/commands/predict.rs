@@ -11,11 +11,14 @@ use gnarl::task::attack::answers;
 use gnarl::task::depth::count_exits;
 use gnarl::task::node::{FeatureScaling, Preparation, Prepared};
 use gnarl::train::{Checkpoint, Stored};
+use gnarl_graph::dataset::{Dataset, Loaded};
 use gnarl_graph::{Graph, Labels};
 use serde::Serialize;
 
+use super::graphs::{self, SetPredictReport};
 use super::inference::InferenceArgs;
-use super::train::load_with_splits;
+use super::train::{load_with_splits, splits_of};
+use super::{OnData, load};
 use crate::args::Global;
 use crate::output::{self, Report};
 
@@ -75,13 +78,38 @@ struct Model {
     leave_at: Option<Vec<usize>>,
 }
 
-/// Loads and predicts.
-pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport> {
+/// Loads and predicts, on one graph or on a set of them.
+pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<OnData<PredictReport, SetPredictReport>> {
+    // A wrong option or file should not wait for the data.
     let choice = args.inference.choice(&args.data, None)?;
-    let (data, graph, splits) = load_with_splits(global, &args.data, 1)?;
-    let choice = choice.map(|_| args.inference.choice(&data, None)).transpose()?.flatten();
+    let stored = args.load.as_ref().map(|file| Stored::read(file)).transpose()?;
+    let loaded = load(global, &args.data)?;
+    if !matches!(loaded.dataset, Dataset::Graphs(_)) {
+        return run_nodes(global, args, stored, loaded).map(OnData::OneGraph);
+    }
+    match (stored, choice) {
+        (Some(stored), None) => graphs::predict(global, &stored, &loaded).map(OnData::Graphs),
+        _ => {
+            let what = format!("{} is a set of graphs: it takes --load and a plain forward pass", loaded.name);
+            Err(gnarl_graph::Error::argument("predict", what).into())
+        }
+    }
+}
+
+fn run_nodes(
+    global: &Global,
+    args: &PredictArgs,
+    stored: Option<Stored>,
+    loaded: Loaded,
+) -> anyhow::Result<PredictReport> {
+    if let Some(stored) = stored.as_ref().filter(|stored| stored.checkpoint.graphs.is_some()) {
+        let what = format!("a classifier of graphs, but {} is one graph", loaded.name);
+        return Err(stored.wrong(&what).into());
+    }
+    let (data, graph, splits) = splits_of(global, loaded, 1)?;
+    let choice = args.inference.choice(&data, None)?;
     let model = match (&args.load, &args.external) {
-        (Some(file), _) => load(file, &data, &graph)?,
+        (Some(file), _) => restore(file, &data, &graph)?,
         (None, Some(command)) => outside(command, args)?,
         (None, None) => return Err(gnarl_graph::Error::argument("predict", "needs --load or --external").into()),
     };
@@ -147,7 +175,7 @@ fn right(answers: &[usize], nodes: &[u32], labels: &Labels) -> f64 {
 }
 
 /// A saved model that fits a graph.
-fn load(file: &Path, data: &str, graph: &Graph) -> anyhow::Result<Model> {
+fn restore(file: &Path, data: &str, graph: &Graph) -> anyhow::Result<Model> {
     let stored = Stored::read(file)?;
     let checkpoint = &stored.checkpoint;
     let wrong = |what: String| gnarl::Error::Checkpoint { file: file.to_path_buf(), what };

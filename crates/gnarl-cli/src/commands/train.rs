@@ -13,14 +13,16 @@ use gnarl::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepa
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Checkpoint, StepSchedule, TrainConfig, Watch, median};
 use gnarl_graph::dataset::registry::Protocol;
+use gnarl_graph::dataset::{Dataset, Loaded};
 use gnarl_graph::metrics::mean_std;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Graph, Split};
 use serde::Serialize;
 
 use super::adaptive::{self, Adaptive, DepthArgs, DepthReport};
-use super::load;
+use super::graphs::{self, ClassifierArgs, SetReport, StudyArgs};
 use super::weights::WeightsArgs;
+use super::{OnData, load};
 use crate::args::Global;
 use crate::output::{self, Report, real};
 use crate::{interrupt, progress};
@@ -162,7 +164,7 @@ pub struct Config {
 
 impl ModelArgs {
     /// The operator asked for; `--centrality` and `--init` are cgso's alone.
-    fn operator(&self) -> gnarl_graph::Result<OperatorChoice> {
+    pub fn operator(&self) -> gnarl_graph::Result<OperatorChoice> {
         let refuse = |op: &'static str, what: &str| Err(gnarl_graph::Error::argument(op, what));
         if self.operator == Some(OperatorName::Cgso) {
             let Some(centrality) = self.centrality else {
@@ -203,11 +205,15 @@ impl ModelArgs {
             None => self.recipe.settings(dataset, self.model),
             Some(depth) => self.recipe.depth_settings(dataset, self.model, depth.max_depth),
         };
-        fn set<T: Copy>(slot: &mut T, asked: Option<T>) {
-            if let Some(asked) = asked {
-                *slot = asked;
-            }
-        }
+        self.over_network(&mut network)?;
+        self.over_training(&mut training);
+        let preparation = Preparation { operator: self.operator()?, features: self.features.unwrap_or(scaling) };
+        let (data, protocol, recipe) = (dataset.to_string(), self.protocol, self.recipe);
+        Ok(Config { data, protocol, recipe, preparation, network, training, depth, runs, seed })
+    }
+
+    /// Puts what the user said over a network's settings.
+    pub fn over_network(&self, network: &mut NetworkConfig) -> gnarl_graph::Result<()> {
         set(&mut network.hidden, self.hidden);
         set(&mut network.layers, self.layers);
         set(&mut network.dropout, self.dropout);
@@ -215,16 +221,23 @@ impl ModelArgs {
         set(&mut network.heads, self.heads);
         set(&mut network.attention_dropout, self.attention_dropout);
         network.batch_norm |= self.batch_norm;
-        self.weights.apply(&mut network)?;
+        self.weights.apply(network)
+    }
+
+    /// Puts what the user said over the settings of training.
+    pub fn over_training(&self, training: &mut TrainConfig) {
         set(&mut training.epochs, self.epochs);
         set(&mut training.learning_rate, self.lr);
         set(&mut training.exponent_learning_rate, self.exponent_lr);
         set(&mut training.weight_decay, self.weight_decay);
         training.schedule = self.lr_step.or(training.schedule);
         training.patience = self.patience.or(training.patience);
-        let preparation = Preparation { operator: self.operator()?, features: self.features.unwrap_or(scaling) };
-        let (data, protocol, recipe) = (dataset.to_string(), self.protocol, self.recipe);
-        Ok(Config { data, protocol, recipe, preparation, network, training, depth, runs, seed })
+    }
+}
+
+fn set<T: Copy>(slot: &mut T, asked: Option<T>) {
+    if let Some(asked) = asked {
+        *slot = asked;
     }
 }
 
@@ -235,9 +248,13 @@ pub struct TrainArgs {
     pub model: ModelArgs,
     #[command(flatten)]
     pub depth: DepthArgs,
-    /// Runs, each with its own seed and, where there are several, its own split
-    #[arg(long, default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
-    pub runs: usize,
+    #[command(flatten)]
+    pub classifier: ClassifierArgs,
+    #[command(flatten)]
+    pub study: StudyArgs,
+    /// Runs, each with its own seed and, where there are several, its own split [default: 1; of a set of graphs, its folds]
+    #[arg(long, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub runs: Option<usize>,
     /// Write the first run's model to this safetensors file
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
@@ -293,13 +310,17 @@ pub struct TrainReport {
     saved: Option<String>,
 }
 
-fn as_object<S: serde::Serializer>(pairs: &[(String, Accuracy)], s: S) -> Result<S::Ok, S::Error> {
+pub fn as_object<S: serde::Serializer>(pairs: &[(String, Accuracy)], s: S) -> Result<S::Ok, S::Error> {
     s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
 /// The graph and the splits its dataset is judged by.
 pub fn load_with_splits(global: &Global, name: &str, count: usize) -> anyhow::Result<(String, Graph, Vec<Split>)> {
-    let loaded = load(global, name)?;
+    splits_of(global, load(global, name)?, count)
+}
+
+/// The same of a dataset that is loaded.
+pub fn splits_of(global: &Global, loaded: Loaded, count: usize) -> anyhow::Result<(String, Graph, Vec<Split>)> {
     let (graph, splits) = gnarl_graph::dataset::protocol_splits(&loaded, global.seed, count)?;
     Ok((loaded.name, graph, splits))
 }
@@ -315,12 +336,23 @@ pub fn load_for(global: &Global, model: &ModelArgs, count: usize) -> anyhow::Res
     Ok((loaded.name, graph, splits))
 }
 
-/// Trains and reports.
-pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<TrainReport> {
+/// Trains and reports, on one graph or on a set of them.
+pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<OnData<TrainReport, SetReport>> {
     let start = Instant::now();
-    let (data, graph, splits) = load_for(global, &args.model, args.runs)?;
+    let loaded = load(global, &args.model.data)?;
+    if matches!(loaded.dataset, Dataset::Graphs(_)) {
+        return graphs::train(global, args, &loaded, start).map(OnData::Graphs);
+    }
+    args.classifier.refuse_on_one_graph(&loaded.name)?;
+    args.study.refuse_on_one_graph(&loaded.name)?;
+    run_nodes(global, args, loaded, start).map(OnData::OneGraph)
+}
+
+fn run_nodes(global: &Global, args: &TrainArgs, loaded: Loaded, start: Instant) -> anyhow::Result<TrainReport> {
+    let count = args.runs.unwrap_or(1);
+    let (data, graph, splits) = splits_of(global, loaded, count)?;
     let depth = args.depth.adaptive(&args.model)?;
-    let mut config = args.model.config_with(&data, depth, args.runs, global.seed)?;
+    let mut config = args.model.config_with(&data, depth, count, global.seed)?;
     config.training.check()?;
     if config.depth.is_some() {
         return run_adaptive(args, config, &graph, &splits, start);
@@ -331,22 +363,22 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<TrainReport> {
     let candidates = config.preparation.operator.candidates();
     // AdaGCN trains a learner for every depth, one after the other.
     let learners = if config.network.backbone == Backbone::AdaGcn { config.network.layers + 1 } else { 1 };
-    let steps = (candidates * args.runs * config.training.epochs * learners) as u64;
+    let steps = (candidates * count * config.training.epochs * learners) as u64;
     let bar = progress::steps(&format!("{} on {data}", config.network.backbone), steps);
     let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop };
     let (network, training, seed) = (&config.network, &config.training, global.seed);
     let one_to_save = args.save.as_ref().filter(|_| candidates == 1);
     let Settled { preparation, prepared, runs, tried } = match one_to_save {
-        None => node::settled_runs(&graph, config.preparation, network, training, &splits, args.runs, seed, &watch)?,
+        None => node::settled_runs(&graph, config.preparation, network, training, &splits, count, seed, &watch)?,
         // The first run by itself, to keep its network; the others as they come.
         Some(file) => {
             let (preparation, prepared) =
                 (config.preparation, Prepared::new(&graph, network.backbone, config.preparation)?);
             let mut runs = vec![run_and_save(&prepared, &config, &data, &splits[0], &watch, file)?];
-            if args.runs > 1 {
-                let rest: Vec<Split> = (1..args.runs).map(|i| splits[i % splits.len()].clone()).collect();
+            if count > 1 {
+                let rest: Vec<Split> = (1..count).map(|i| splits[i % splits.len()].clone()).collect();
                 let seed = seed.wrapping_add(1);
-                runs.extend(node::runs(&prepared, network, training, &rest, args.runs - 1, seed, &watch)?);
+                runs.extend(node::runs(&prepared, network, training, &rest, count - 1, seed, &watch)?);
             }
             Settled { preparation, prepared, runs, tried: Vec::new() }
         }
@@ -425,14 +457,14 @@ fn run_and_save(
 }
 
 /// Each scalar of a learnable operator over the runs.
-fn operator_parameters(runs: &[&[(String, f64)]]) -> gnarl_graph::Result<Vec<(String, Accuracy)>> {
+pub fn operator_parameters(runs: &[&[(String, f64)]]) -> gnarl_graph::Result<Vec<(String, Accuracy)>> {
     let Some(first) = runs.first() else { return Ok(Vec::new()) };
     let over_runs = |i: usize| Accuracy::of(runs.iter().map(|scalars| scalars[i].1).collect());
     first.iter().enumerate().map(|(i, (name, _))| Ok((name.clone(), over_runs(i)?))).collect()
 }
 
 /// One run for the JSON, with its curves where asked.
-fn describe(
+pub fn describe(
     run: &impl Serialize,
     scalars: &[(String, f64)],
     with_curve: bool,
@@ -476,20 +508,26 @@ impl Report for TrainReport {
         if let Some(depth) = &self.depth {
             text += &depth.text();
         }
-        if !self.operator_parameters.is_empty() {
-            let mut table = output::table(&["learned", ">mean", ">std"]);
-            for (name, Accuracy { mean, std, .. }) in &self.operator_parameters {
-                table.add_row([name.clone(), format!("{mean:.3}"), format!("{std:.3}")]);
-            }
-            text += &format!("\n{}", output::render(&table));
-        }
-        if !self.initialisations.is_empty() {
-            let mut table = output::table(&["initialisation tried", ">validation accuracy"]);
-            for Tried { init, val_accuracy, .. } in &self.initialisations {
-                table.add_row([init.clone(), val_accuracy.map_or_else(|| "diverged".into(), |v| format!("{v:.2}"))]);
-            }
-            text += &format!("\n{}", output::render(&table));
-        }
-        text
+        text + &learned_text(&self.operator_parameters, &self.initialisations)
     }
+}
+
+/// Tables of what a learnable operator came to and where it was tried to start; empty for a fixed one.
+pub fn learned_text(parameters: &[(String, Accuracy)], tried: &[Tried]) -> String {
+    let mut text = String::new();
+    if !parameters.is_empty() {
+        let mut table = output::table(&["learned", ">mean", ">std"]);
+        for (name, Accuracy { mean, std, .. }) in parameters {
+            table.add_row([name.clone(), format!("{mean:.3}"), format!("{std:.3}")]);
+        }
+        text += &format!("\n{}", output::render(&table));
+    }
+    if !tried.is_empty() {
+        let mut table = output::table(&["initialisation tried", ">validation accuracy"]);
+        for Tried { init, val_accuracy, .. } in tried {
+            table.add_row([init.clone(), val_accuracy.map_or_else(|| "diverged".into(), |v| format!("{v:.2}"))]);
+        }
+        text += &format!("\n{}", output::render(&table));
+    }
+    text
 }

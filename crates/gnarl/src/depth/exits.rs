@@ -153,6 +153,7 @@ impl Exits {
             mean_log_degree,
             preparation,
             exit_policy: Some(policy),
+            graphs: None,
         })
     }
 

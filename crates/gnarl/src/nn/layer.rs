@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::linear::Input;
 use super::params::{ParamId, Pass};
-use crate::tensor::{Dropout, Operator, affine, constant_convolution, relu_dropout};
+use crate::tensor::{Dropout, Operator, affine, constant_convolution, dense_convolution, relu_dropout};
 
 /// What nodes hear: the operator of the layers, and the strict two-hop one where a network asks for it (H2GCN).
 #[derive(Debug, Clone)]
@@ -105,11 +105,19 @@ pub fn propagate_activated(
     let (in_dim, out_dim) = weight.dims2()?;
     match x {
         Input::Dense(x) if in_dim < out_dim => affine(&operator.apply_to_features(x)?, weight, bias, Some(dropout)),
-        Input::Dense(x) => operator.apply_activated(&x.matmul(weight)?, bias, dropout),
-        Input::Sparse(features) => match constant_convolution(operator, features, weight, bias, dropout)? {
+        Input::Dense(x) => match dense_convolution(operator, x, weight, bias, dropout)? {
             Some(y) => Ok(y),
-            None => operator.apply_activated(&features.apply(weight)?, bias, dropout),
+            None => operator.apply_activated(&x.matmul(weight)?, bias, dropout),
         },
+        Input::Sparse(features) => {
+            if let Some(heard) = operator.heard(features) {
+                return heard.apply_activated(weight, bias, dropout);
+            }
+            match constant_convolution(operator, features, weight, bias, dropout)? {
+                Some(y) => Ok(y),
+                None => operator.apply_activated(&features.apply(weight)?, bias, dropout),
+            }
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 //! | [`network`] | whole networks by name, and their settings |
 //! | [`bodies`] | the ways from features to scores: layers stacked, joined, weighted or boosted |
 //! | [`batch_norm`], [`readout`] | normalisation, and from nodes to graphs |
+//! | [`classifier`] | graph classification: a network, a readout, a head |
 //!
 //! A layer takes any message-passing [`Operator`](crate::tensor::Operator): swapping the operator, giving it gradients or
 //! replacing its values needs no new layer. To add a layer: one file here with the formula on top, one entry in
@@ -17,6 +18,7 @@
 
 pub mod batch_norm;
 pub mod bodies;
+pub mod classifier;
 pub mod gat;
 pub mod gatv2;
 pub mod gcn;
@@ -33,8 +35,9 @@ pub mod sage;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use classifier::{Batch, ClassifierConfig, GraphClassifier, Head};
 pub use layer::{Layer, LearnableOperator, OperatorScalar, Propagation};
 pub use linear::{Input, Linear};
 pub use network::{Backbone, Network, NetworkConfig};
 pub use params::{Group, Param, ParamId, Params, Pass, Weights};
-pub use readout::Readout;
+pub use readout::{Membership, Readout};

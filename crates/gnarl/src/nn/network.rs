@@ -435,6 +435,18 @@ impl Network {
         }
     }
 
+    /// Parameters that a model around this network adds to its own.
+    pub(crate) fn params_mut(&mut self) -> &mut Params {
+        &mut self.params
+    }
+
+    /// Representations `relu(forward)`, `[nodes, num_classes]`, of a network that was made to give such.
+    pub fn encode(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let hear = &*self.propagation(hear, pass)?;
+        let x = &drop_input(x, self.config.input_dropout, pass)?;
+        self.body.forward_activated(hear, x, pass)
+    }
+
     /// Class scores before the softmax, `[nodes, num_classes]`.
     pub fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let hear = &*self.propagation(hear, pass)?;

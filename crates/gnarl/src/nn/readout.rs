@@ -1,8 +1,10 @@
 //! From the nodes of many graphs to one vector per graph.
 
-use std::sync::Arc;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
 
-use candle_core::{Device, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use crate::tensor::{Extreme, Operator, Pattern, segment_extreme};
 
@@ -18,10 +20,35 @@ pub enum Readout {
     Max,
 }
 
+impl Readout {
+    /// Every readout with its name.
+    pub const ALL: [(&'static str, Readout); 3] =
+        [("mean", Readout::Mean), ("sum", Readout::Sum), ("max", Readout::Max)];
+}
+
+impl fmt::Display for Readout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Self::ALL.iter().find(|(_, readout)| readout == self);
+        f.write_str(found.map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for Readout {
+    type Err = gnarl_graph::Error;
+
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let known = || Self::ALL.iter().map(|(known, _)| *known);
+        found.map(|(_, r)| *r).ok_or_else(|| gnarl_graph::Error::unknown("readout", name, known()))
+    }
+}
+
 /// Which consecutive rows belong to which graph of a batch.
 #[derive(Debug, Clone)]
 pub struct Membership {
     pattern: Arc<Pattern>,
+    sum: OnceLock<Operator>,
+    mean: OnceLock<Operator>,
 }
 
 impl Membership {
@@ -32,24 +59,40 @@ impl Membership {
             offsets.push(offsets[offsets.len() - 1] + size);
         }
         let total = offsets[offsets.len() - 1];
-        Self { pattern: Arc::new(Pattern::new(total, offsets, (0..total as u32).collect())) }
+        let pattern = Arc::new(Pattern::new(total, offsets, (0..total as u32).collect()));
+        Self { pattern, sum: OnceLock::new(), mean: OnceLock::new() }
+    }
+
+    /// Number of graphs.
+    pub fn num_graphs(&self) -> usize {
+        self.pattern.num_rows()
+    }
+
+    /// Number of nodes.
+    pub fn num_nodes(&self) -> usize {
+        self.pattern.num_cols()
+    }
+
+    fn sum(&self) -> &Operator {
+        self.sum.get_or_init(|| Operator::from_pattern(self.pattern.clone()))
+    }
+
+    fn mean(&self) -> &Operator {
+        self.mean.get_or_init(|| {
+            let size = |g: usize| self.pattern.row(g).len();
+            let shares = (0..self.num_graphs()).flat_map(|g| std::iter::repeat_n(1.0 / size(g) as f32, size(g)));
+            Operator::constant_on(self.pattern.clone(), shares.collect())
+        })
     }
 }
 
 impl Readout {
     /// `[nodes, dim]` to `[graphs, dim]`; a graph without nodes gives zeros.
     pub fn forward(self, members: &Membership, x: &Tensor) -> Result<Tensor> {
-        let pattern = &members.pattern;
         match self {
-            Readout::Max => segment_extreme(pattern, x, Extreme::Max),
-            Readout::Sum => Operator::from_pattern(pattern.clone()).apply(x),
-            Readout::Mean => {
-                let share = |g: usize| 1.0 / pattern.row(g).len().max(1) as f32;
-                let shares: Vec<f32> =
-                    (0..pattern.num_rows()).flat_map(|g| pattern.row(g).map(move |_| share(g))).collect();
-                let shares = Tensor::from_vec(shares, pattern.num_entries(), &Device::Cpu)?;
-                Operator::from_pattern(pattern.clone()).with_values(&shares)?.apply(x)
-            }
+            Readout::Max => segment_extreme(&members.pattern, x, Extreme::Max),
+            Readout::Sum => members.sum().apply(x),
+            Readout::Mean => members.mean().apply(x),
         }
     }
 }
@@ -58,7 +101,8 @@ impl Readout {
 mod tests {
     use super::*;
     use crate::nn::testing::assert_close;
-    use crate::tensor::testing::random;
+    use crate::tensor::testing::{check_gradients, random};
+    use candle_core::Device;
 
     const ALL: [Readout; 3] = [Readout::Mean, Readout::Sum, Readout::Max];
 
@@ -93,6 +137,19 @@ mod tests {
                 |x: &Tensor| readout.forward(&members, x).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
             assert_close(&values(&x.index_select(&order, 0).unwrap()), &values(&x), 1e-6, &format!("{readout:?}"));
         }
+    }
+
+    #[test]
+    fn gradients_and_names() {
+        // Values far apart, so that a step never changes the largest.
+        let spread: Vec<f32> = (0..18).map(|i| ((i * 7) % 18) as f32 * 0.1).collect();
+        let spread = Tensor::from_vec(spread, (6, 3), &Device::Cpu).unwrap();
+        for (name, readout) in Readout::ALL {
+            check_gradients(std::slice::from_ref(&spread), |v| readout.forward(&Membership::new(&[2, 0, 4]), &v[0]));
+            assert_eq!((name.parse::<Readout>().unwrap(), readout.to_string()), (readout, name.to_string()));
+        }
+        let e = "men".parse::<Readout>().unwrap_err().to_string();
+        assert!(e.contains("unknown readout 'men'; did you mean mean"), "{e}");
     }
 
     #[test]

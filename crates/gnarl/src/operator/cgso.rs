@@ -57,19 +57,28 @@ impl Cgso {
     /// Computes the centralities of a graph. Fails for negative or infinite ones and for an initialisation that is still
     /// to be chosen.
     pub fn new(graph: &Graph, config: CgsoConfig) -> gnarl_graph::Result<Self> {
+        Self::of_union(graph, std::slice::from_ref(graph), config)
+    }
+
+    /// The same on the disjoint union of graphs, their nodes one after the other: each graph has its own centralities, as if
+    /// it stood alone.
+    pub fn of_union(union: &Graph, parts: &[Graph], config: CgsoConfig) -> gnarl_graph::Result<Self> {
         let refuse = |what: String| Err(gnarl_graph::Error::argument("cgso", what));
         let Initialisation::Of(init) = config.init else {
             return refuse("the initialisation 'auto' stands for seven; choose one of them before building it".into());
         };
         let mut centralities = Vec::new();
         for kind in config.centrality.iter() {
-            let values = kind.values(graph)?;
+            let mut values = Vec::with_capacity(union.num_nodes());
+            for part in parts {
+                values.extend(kind.values(part)?);
+            }
             if let Some(u) = values.iter().position(|v| !(*v >= 0.0 && v.is_finite())) {
                 return refuse(format!("node {u} has {kind} {}, at least 0 is needed", values[u]));
             }
             centralities.push(Levels::new(&values));
         }
-        let skeletons = vec![Arc::new(Skeleton::of(graph))];
+        let skeletons = vec![Arc::new(Skeleton::of(union))];
         Ok(Self { config, start: Scalars::of(init), skeletons, centralities: Arc::new(centralities) })
     }
 

@@ -2,5 +2,6 @@
 
 pub mod attack;
 pub mod depth;
+pub mod graph;
 pub mod node;
 pub mod recipe;

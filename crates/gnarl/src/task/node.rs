@@ -158,8 +158,7 @@ impl Prepared {
             None => Input::Sparse(Operator::constant_f32(&CsrMatrix::identity(graph.num_nodes()))),
         };
         let hear = propagation(graph, backbone, preparation.operator)?;
-        let log_degrees = (0..graph.num_nodes() as u32).map(|u| (graph.degree(u) as f64 + 1.0).ln());
-        let mean_log_degree = log_degrees.sum::<f64>() / graph.num_nodes() as f64;
+        let mean_log_degree = mean_log_degree(graph);
         Ok(Self { hear, input, labels: labels.clone(), mean_log_degree })
     }
 
@@ -181,17 +180,28 @@ impl Prepared {
     }
 }
 
-/// What the nodes of a graph hear through a choice of operator.
+/// What the nodes of one graph hear through a choice of operator.
 pub fn propagation(graph: &Graph, backbone: Backbone, choice: OperatorChoice) -> Result<Propagation> {
+    hearing("node classification", graph, std::slice::from_ref(graph), backbone, choice)
+}
+
+/// What the nodes of a graph hear: the operator chosen and, for H2GCN, the two-hop one. The graph may be the disjoint union of
+/// `parts`. `task` is who asks, for what is refused.
+pub(crate) fn hearing(
+    task: &'static str,
+    graph: &Graph,
+    parts: &[Graph],
+    backbone: Backbone,
+    choice: OperatorChoice,
+) -> Result<Propagation> {
     let mut learnable: Option<Arc<dyn LearnableOperator>> = None;
     let operator = match choice {
         OperatorChoice::Classical(kind) => classical(graph, kind)?,
         OperatorChoice::Cgso(config) => {
             if let Some(why) = backbone.fixed_operator() {
-                let what = format!("{backbone} {why}");
-                return Err(gnarl_graph::Error::argument("node classification", what).into());
+                return Err(gnarl_graph::Error::argument(task, format!("{backbone} {why}")).into());
             }
-            let cgso = Cgso::new(graph, config)?;
+            let cgso = Cgso::of_union(graph, parts, config)?;
             let started = cgso.started()?;
             learnable = Some(Arc::new(cgso));
             started
@@ -208,6 +218,12 @@ pub fn propagation(graph: &Graph, backbone: Backbone, choice: OperatorChoice) ->
     };
     let two_hop = (backbone == Backbone::H2gcn).then(|| two_hop_operator(graph)).transpose()?;
     Ok(Propagation { operator, two_hop, learnable, rounds: Vec::new() })
+}
+
+/// Mean of `ln(degree + 1)`, for PNA; zero without nodes.
+pub(crate) fn mean_log_degree(graph: &Graph) -> f64 {
+    let log_degrees = (0..graph.num_nodes() as u32).map(|u| (graph.degree(u) as f64 + 1.0).ln());
+    log_degrees.sum::<f64>() / graph.num_nodes().max(1) as f64
 }
 
 /// One run: one split, one seed.
@@ -330,9 +346,7 @@ pub fn settled_runs(
     settle(graph, network.backbone, preparation, watch, run_all, |run| run.val_accuracy)
 }
 
-/// Does all runs, after settling the initialisation of a learnable operator where that is left open: all runs are done
-/// from each of the seven, and the one with the best mean validation accuracy is kept (the first of equals). Test nodes
-/// have no say in it. An initialisation from which training diverges counts as the worst.
+/// Does all runs, after settling the initialisation of a learnable operator where that is left open (see [`settle_operator`]).
 pub fn settle<R>(
     graph: &Graph,
     backbone: Backbone,
@@ -341,28 +355,44 @@ pub fn settle<R>(
     run_all: impl Fn(&Prepared) -> Result<Vec<R>>,
     val_accuracy: impl Fn(&R) -> f64,
 ) -> Result<Settled<R>> {
-    let OperatorChoice::Cgso(config @ CgsoConfig { init: Initialisation::Auto, .. }) = preparation.operator else {
-        let prepared = Prepared::new(graph, backbone, preparation)?;
+    let attempt = |operator| {
+        let prepared = Prepared::new(graph, backbone, Preparation { operator, ..preparation })?;
         let runs = run_all(&prepared)?;
-        return Ok(Settled { preparation, prepared, runs, tried: Vec::new() });
+        Ok((prepared, runs))
+    };
+    let (operator, prepared, runs, tried) = settle_operator(preparation.operator, watch, attempt, val_accuracy)?;
+    Ok(Settled { preparation: Preparation { operator, ..preparation }, prepared, runs, tried })
+}
+
+/// Makes data ready for an operator and does all runs on it, by `attempt`. Where the initialisation of a learnable operator is
+/// left open, all runs are done from each of the seven, and the one with the best mean validation accuracy is kept (the first
+/// of equals). Test items have no say in it. An initialisation from which training diverges counts as the worst.
+#[allow(clippy::type_complexity)]
+pub fn settle_operator<P, R>(
+    operator: OperatorChoice,
+    watch: &Watch<'_>,
+    attempt: impl Fn(OperatorChoice) -> Result<(P, Vec<R>)>,
+    val_accuracy: impl Fn(&R) -> f64,
+) -> Result<(OperatorChoice, P, Vec<R>, Vec<Tried>)> {
+    let OperatorChoice::Cgso(config @ CgsoConfig { init: Initialisation::Auto, .. }) = operator else {
+        let (prepared, runs) = attempt(operator)?;
+        return Ok((operator, prepared, runs, Vec::new()));
     };
     let mut tried: Vec<Tried> = Vec::new();
-    let mut best: Option<(f64, Settled<R>)> = None;
+    let mut best: Option<(f64, (OperatorChoice, P, Vec<R>))> = None;
     let mut last_failure = None;
     for init in ClassicalOperator::ALL {
         if best.is_some() && watch.stop.load(Ordering::Relaxed) {
             break;
         }
         let operator = OperatorChoice::Cgso(CgsoConfig { init: Initialisation::Of(init), ..config });
-        let preparation = Preparation { operator, ..preparation };
-        let prepared = Prepared::new(graph, backbone, preparation)?;
         let init = init.to_string();
-        match run_all(&prepared) {
-            Ok(runs) => {
+        match attempt(operator) {
+            Ok((prepared, runs)) => {
                 let mean = runs.iter().map(&val_accuracy).sum::<f64>() / runs.len().max(1) as f64;
                 tried.push(Tried { init, val_accuracy: Some(mean), failure: None });
                 if best.as_ref().is_none_or(|(best, _)| mean > *best) {
-                    best = Some((mean, Settled { preparation, prepared, runs, tried: Vec::new() }));
+                    best = Some((mean, (operator, prepared, runs)));
                 }
             }
             Err(failure @ Error::Diverged { .. }) => {
@@ -373,7 +403,7 @@ pub fn settle<R>(
         }
     }
     match (best, last_failure) {
-        (Some((_, settled)), _) => Ok(Settled { tried, ..settled }),
+        (Some((_, (operator, prepared, runs))), _) => Ok((operator, prepared, runs, tried)),
         (None, Some(failure)) => Err(failure),
         (None, None) => Err(gnarl_graph::Error::argument("cgso", "there is no initialisation to try").into()),
     }

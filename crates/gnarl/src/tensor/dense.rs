@@ -43,35 +43,7 @@ impl CustomOp3 for Affine {
             bail!("{}: {rows} × {inner} by {w_rows} × {width} with a bias of {}", self.name(), bias.len());
         }
         let mut out = bias.repeat(rows);
-        if out.is_empty() {
-            return Ok((CpuStorage::F32(out), Shape::from((rows, width))));
-        }
-        let threads = if rows * inner * width < MIN_PARALLEL_WORK { 1 } else { rayon::current_num_threads() };
-        let parallelism = if threads == 1 { gemm::Parallelism::None } else { gemm::Parallelism::Rayon(threads) };
-        // SAFETY: the three matrices are stored by rows, and their lengths are those of their shapes.
-        unsafe {
-            gemm::gemm(
-                rows,
-                width,
-                inner,
-                out.as_mut_ptr(),
-                1,
-                width as isize,
-                true,
-                x.as_ptr(),
-                1,
-                inner as isize,
-                w.as_ptr(),
-                1,
-                width as isize,
-                1.0,
-                1.0,
-                false,
-                false,
-                false,
-                parallelism,
-            );
-        }
+        add_product((x, w), (rows, inner, width), &mut out);
         if let Some(d) = self.activation {
             let activate = |(i, part): (usize, &mut [f32])| {
                 let first = (i * ROWS * width) as u64;
@@ -101,6 +73,40 @@ impl CustomOp3 for Affine {
         let to_x = if x.track_op() { Some(grad.matmul(&w.t()?)?) } else { None };
         let to_w = if w.track_op() { Some(x.t()?.matmul(&grad)?) } else { None };
         Ok((to_x, to_w, Some(column_sums(&grad)?)))
+    }
+}
+
+/// Adds `x · w` to `out`, all stored by rows: `rows × inner` by `inner × width`.
+pub(super) fn add_product((x, w): (&[f32], &[f32]), (rows, inner, width): (usize, usize, usize), out: &mut [f32]) {
+    assert!(x.len() == rows * inner && w.len() == inner * width && out.len() == rows * width, "shapes of a product");
+    if out.is_empty() {
+        return;
+    }
+    let threads = if rows * inner * width < MIN_PARALLEL_WORK { 1 } else { rayon::current_num_threads() };
+    let parallelism = if threads == 1 { gemm::Parallelism::None } else { gemm::Parallelism::Rayon(threads) };
+    // SAFETY: the three matrices are stored by rows, and their lengths are those of their shapes.
+    unsafe {
+        gemm::gemm(
+            rows,
+            width,
+            inner,
+            out.as_mut_ptr(),
+            1,
+            width as isize,
+            true,
+            x.as_ptr(),
+            1,
+            inner as isize,
+            w.as_ptr(),
+            1,
+            width as isize,
+            1.0,
+            1.0,
+            false,
+            false,
+            false,
+            parallelism,
+        );
     }
 }
 

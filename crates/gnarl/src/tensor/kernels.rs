@@ -270,6 +270,9 @@ simd_dispatch! {
 simd_dispatch! {
     /// ReLU, then dropout: kept values are scaled by `scale`; `threshold` is the share dropped, of 2^32.
     pub(crate) fn relu_dropout(x: &[f32], first: u64, key: u64, threshold: u32, scale: f32, out: &mut [f32]) {
+        if threshold == 0 {
+            return out.iter_mut().zip(x).for_each(|(o, x)| *o = if *x > 0.0 { x * scale } else { 0.0 });
+        }
         for (i, (o, x)) in out.iter_mut().zip(x).enumerate() {
             let keep = hash(first + i as u64, key) >= threshold;
             *o = if keep && *x > 0.0 { x * scale } else { 0.0 };
@@ -280,6 +283,9 @@ simd_dispatch! {
 simd_dispatch! {
     /// [`relu_dropout`] in place.
     pub(crate) fn relu_dropout_in_place(x: &mut [f32], first: u64, key: u64, threshold: u32, scale: f32) {
+        if threshold == 0 {
+            return x.iter_mut().for_each(|x| *x = if *x > 0.0 { *x * scale } else { 0.0 });
+        }
         for (i, x) in x.iter_mut().enumerate() {
             let keep = hash(first + i as u64, key) >= threshold;
             *x = if keep && *x > 0.0 { *x * scale } else { 0.0 };

@@ -27,7 +27,7 @@ pub use attention::{additive_scores, gatv2_scores};
 pub use dense::affine;
 pub use factored::Skeleton;
 pub use loss::masked_cross_entropy;
-pub use operator::{Operator, add_bias, constant_convolution, sampled_products};
+pub use operator::{Operator, add_bias, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
 pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_softmax};
 
@@ -36,7 +36,8 @@ use candle_core::{CpuStorage, Layout, Result, bail};
 /// The values of a contiguous `f32` argument.
 fn floats<'a>(op: &str, storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
     let Some((from, to)) = layout.contiguous_offsets() else { bail!("{op}: the argument must be contiguous") };
-    Ok(&storage.as_slice::<f32>()?[from..to])
+    // A part of an empty matrix may begin beyond its end.
+    Ok(if from == to { &[] } else { &storage.as_slice::<f32>()?[from..to] })
 }
 
 /// Rows and columns of a matrix argument.

@@ -1,6 +1,7 @@
 //! [`Operator`]: sparse × dense with gradients to the dense side and, where asked, to each sparse value.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Tensor, TensorId, bail};
@@ -8,6 +9,7 @@ use gnarl_graph::CsrMatrix;
 use rayon::prelude::*;
 
 use super::activation::{Dropout, relu_dropout, relu_dropout_gradient};
+use super::dense::add_product;
 use super::factored::{Factored, Skeleton};
 use super::kernels::{self, Rows};
 use super::pattern::{MIN_PARALLEL_WORK, Pattern, Places};
@@ -45,20 +47,30 @@ enum Values {
 #[derive(Debug)]
 struct Constants {
     values: Vec<f32>,
+    /// Whether the operator is known to be its own transpose.
+    symmetric: bool,
     transposed: OnceLock<Arc<Constants>>,
     head: OnceLock<Operator>,
     with_own: OnceLock<Operator>,
     applied: OnceLock<(TensorId, Tensor)>,
+    /// Sparse features, and what nodes hear of them.
+    heard: OnceLock<(Arc<Constants>, Operator)>,
 }
 
 impl Constants {
     fn new(values: Vec<f32>) -> Arc<Self> {
+        Self::with_symmetry(values, false)
+    }
+
+    fn with_symmetry(values: Vec<f32>, symmetric: bool) -> Arc<Self> {
         Arc::new(Self {
             values,
+            symmetric,
             transposed: OnceLock::new(),
             head: OnceLock::new(),
             with_own: OnceLock::new(),
             applied: OnceLock::new(),
+            heard: OnceLock::new(),
         })
     }
 
@@ -92,7 +104,16 @@ impl Operator {
     }
 
     fn from_parts(pattern: Pattern, values: Vec<f32>) -> Self {
-        Self { pattern: Arc::new(pattern), values: Values::Constant(Constants::new(values)) }
+        Self::constant_on(Arc::new(pattern), values)
+    }
+
+    /// A constant operator from a pattern and a value for each of its entries.
+    ///
+    /// # Panics
+    /// If there are more or fewer values.
+    pub(crate) fn constant_on(pattern: Arc<Pattern>, values: Vec<f32>) -> Self {
+        assert_eq!(pattern.num_entries(), values.len(), "a value for each entry");
+        Self { pattern, values: Values::Constant(Constants::new(values)) }
     }
 
     /// An operator whose every value is one.
@@ -176,6 +197,78 @@ impl Operator {
         }
     }
 
+    /// Looks whether a constant operator is its own transpose and remembers it: its blocks, and gradients through them, then
+    /// never have to transpose. Any other operator stays as it is. O(entries).
+    pub fn symmetry_noted(self) -> Self {
+        let (Values::Ones(c) | Values::Constant(c)) = &self.values else { return self };
+        let transposed = self.pattern.transposed();
+        let is_symmetric = transposed.pattern.offsets() == self.pattern.offsets()
+            && transposed.pattern.indices() == self.pattern.indices()
+            && transposed.entry_of.iter().zip(&c.values).all(|(&k, v)| c.values[k as usize] == *v);
+        if !is_symmetric {
+            return self;
+        }
+        let noted = Constants::with_symmetry(c.values.clone(), true);
+        let values = if self.is_pattern_only() { Values::Ones(noted) } else { Values::Constant(noted) };
+        Self { pattern: self.pattern, values }
+    }
+
+    /// The blocks on the diagonal that belong to these ranges of nodes, one after the other: a batch of graphs out of an
+    /// operator over all of them. Fails where a block hears nodes beyond itself. O(rows + entries).
+    pub fn diagonal_blocks(&self, ranges: &[Range<usize>]) -> Result<Self> {
+        self.ranges(ranges, true)
+    }
+
+    /// The rows of these ranges, one after the other, columns as they are.
+    pub fn row_ranges(&self, ranges: &[Range<usize>]) -> Result<Self> {
+        self.ranges(ranges, false)
+    }
+
+    /// Rows of ranges; as diagonal blocks, their columns count from the first node of the first block.
+    fn ranges(&self, ranges: &[Range<usize>], as_blocks: bool) -> Result<Self> {
+        let p = &*self.pattern;
+        if let Some(range) = ranges.iter().find(|r| r.start > r.end || r.end > p.num_rows()) {
+            bail!("operator: rows {} to {} of {}", range.start, range.end, p.num_rows());
+        }
+        let entries = |range: &Range<usize>| p.offsets()[range.start]..p.offsets()[range.end];
+        let rows = ranges.iter().map(Range::len).sum::<usize>();
+        let count = ranges.iter().map(|range| entries(range).len()).sum::<usize>();
+        let (mut offsets, mut indices) = (Vec::with_capacity(rows + 1), Vec::with_capacity(count));
+        offsets.push(0);
+        for range in ranges {
+            let (from, to, first) = (p.offsets()[range.start], indices.len(), offsets.len() - 1);
+            offsets.extend(p.offsets()[range.start + 1..=range.end].iter().map(|&o| o - from + to));
+            let columns = &p.indices()[entries(range)];
+            if !as_blocks {
+                indices.extend_from_slice(columns);
+                continue;
+            }
+            if let Some(c) = columns.iter().find(|&&c| !range.contains(&(c as usize))) {
+                bail!("operator: the block of nodes {} to {} hears node {c} beyond itself", range.start, range.end);
+            }
+            indices.extend(columns.iter().map(|&c| c - range.start as u32 + first as u32));
+        }
+        let num_cols = if as_blocks { rows } else { self.num_cols() };
+        let pattern = Arc::new(Pattern::new(num_cols, offsets, indices));
+        let picked = |values: &[f32]| {
+            let mut out = Vec::with_capacity(count);
+            ranges.iter().for_each(|range| out.extend_from_slice(&values[entries(range)]));
+            out
+        };
+        let values = match &self.values {
+            Values::Ones(_) => return Ok(Self::from_pattern(pattern)),
+            Values::Constant(c) => {
+                Values::Constant(Constants::with_symmetry(picked(&c.values), c.symmetric && as_blocks))
+            }
+            Values::Variable(_) | Values::Factored(_) => {
+                let entries: Vec<u32> = ranges.iter().flat_map(|range| entries(range).map(|k| k as u32)).collect();
+                let entries = Tensor::from_vec(entries, count, &Device::Cpu)?;
+                Values::Variable(self.values()?.index_select(&entries, 0)?)
+            }
+        };
+        Ok(Self { pattern, values })
+    }
+
     /// The operator plus the identity, where every node hears itself once more: `None` if its values may take gradients.
     /// Made once and kept.
     pub fn with_own(&self) -> Option<Self> {
@@ -195,7 +288,9 @@ impl Operator {
                 }
                 offsets.push(indices.len());
             }
-            Self::from_parts(Pattern::new(self.num_cols(), offsets, indices), values)
+            let symmetric = c.symmetric && self.num_rows() == self.num_cols();
+            let pattern = Arc::new(Pattern::new(self.num_cols(), offsets, indices));
+            Self { pattern, values: Values::Constant(Constants::with_symmetry(values, symmetric)) }
         };
         Some(c.with_own.get_or_init(make).clone())
     }
@@ -266,6 +361,64 @@ impl Operator {
         // Only the first features are kept; others are multiplied each time.
         let _ = constants.applied.set((x.id(), product.clone()));
         Ok(product)
+    }
+
+    fn constants(&self) -> Option<&Arc<Constants>> {
+        match &self.values {
+            Values::Ones(c) | Values::Constant(c) => Some(c),
+            Values::Variable(_) | Values::Factored(_) => None,
+        }
+    }
+
+    /// `self · other` of two constant operators; `None` where a value may take gradients. Columns ascend within a row. O(the
+    /// products of entries, and the columns).
+    pub fn product(&self, other: &Operator) -> Option<Operator> {
+        let (a, b) = (self.constants()?, other.constants()?);
+        if self.num_cols() != other.num_rows() {
+            return None;
+        }
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        let (mut sums, mut seen) = (vec![0f64; other.num_cols()], vec![false; other.num_cols()]);
+        let mut columns: Vec<u32> = Vec::new();
+        for row in 0..self.num_rows() {
+            for k in self.pattern.row(row) {
+                for l in other.pattern.row(self.pattern.indices()[k] as usize) {
+                    let column = other.pattern.indices()[l];
+                    sums[column as usize] += f64::from(a.values[k]) * f64::from(b.values[l]);
+                    if !std::mem::replace(&mut seen[column as usize], true) {
+                        columns.push(column);
+                    }
+                }
+            }
+            columns.sort_unstable();
+            for &column in &columns {
+                values.push(std::mem::take(&mut sums[column as usize]) as f32);
+                seen[column as usize] = false;
+            }
+            indices.append(&mut columns);
+            offsets.push(indices.len());
+        }
+        Some(Self::from_parts(Pattern::new(other.num_cols(), offsets, indices), values))
+    }
+
+    /// Notes that `self · features` is `product`, for [`heard`](Self::heard). The first features noted stay.
+    pub(crate) fn note_heard(&self, features: &Operator, product: Operator) {
+        if let (Some(own), Some(features)) = (self.constants(), features.constants()) {
+            let _ = own.heard.set((features.clone(), product));
+        }
+    }
+
+    /// What nodes hear of these sparse features, where that was noted.
+    pub(crate) fn heard(&self, features: &Operator) -> Option<&Operator> {
+        let (noted, product) = self.constants()?.heard.get()?;
+        Arc::ptr_eq(noted, features.constants()?).then_some(product)
+    }
+
+    /// Notes what [`with_own`](Self::with_own) is, where it is known already.
+    pub(crate) fn note_with_own(&self, with_own: Operator) {
+        if let Some(own) = self.constants() {
+            let _ = own.with_own.set(with_own);
+        }
     }
 
     /// `dropout(relu(self · x + bias))`, in one operation where no entry takes a gradient.
@@ -342,6 +495,9 @@ impl ApplyConstant {
     }
 
     fn transposed(&self) -> Self {
+        if self.values.symmetric {
+            return Self::new(&self.pattern, &self.values, None);
+        }
         let values = self.values.transposed(&self.pattern);
         Self { pattern: self.pattern.transposed().pattern.clone(), values, activation: None }
     }
@@ -500,6 +656,68 @@ pub fn constant_convolution(
     let (Some(operator), Some(features)) = (constant(operator), constant(features)) else { return Ok(None) };
     let op = ConstantConvolution { operator, features, activation: activation.check()? };
     weight.contiguous()?.apply_op2(&bias.contiguous()?, op).map(Some)
+}
+
+/// `dropout(relu(P · (x W) + b))` for constant P and dense x, as one operation; `None` where P takes gradients.
+pub fn dense_convolution(
+    operator: &Operator,
+    x: &Tensor,
+    weight: &Tensor,
+    bias: &Tensor,
+    activation: Dropout,
+) -> Result<Option<Tensor>> {
+    let Some(values) = operator.constants() else { return Ok(None) };
+    let operator = ApplyConstant::new(&operator.pattern, values, None);
+    let op = DenseConvolution { operator, activation: activation.check()? };
+    x.contiguous()?.apply_op3(&weight.contiguous()?, &bias.contiguous()?, op).map(Some)
+}
+
+struct DenseConvolution {
+    operator: ApplyConstant,
+    activation: Dropout,
+}
+
+impl CustomOp3 for DenseConvolution {
+    fn name(&self) -> &'static str {
+        "dense convolution"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &CpuStorage,
+        lx: &Layout,
+        w: &CpuStorage,
+        lw: &Layout,
+        b: &CpuStorage,
+        lb: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let ((rows, inner), (w_rows, width)) = (matrix_shape(self.name(), lx)?, matrix_shape(self.name(), lw)?);
+        if inner != w_rows {
+            bail!("{}: {rows} × {inner} by {w_rows} × {width}", self.name());
+        }
+        let mut mapped = vec![0f32; rows * width];
+        let factors = (floats(self.name(), x, lx)?, floats(self.name(), w, lw)?);
+        add_product(factors, (rows, inner, width), &mut mapped);
+        let (mapped, layout) = (CpuStorage::F32(mapped), Layout::contiguous((rows, width)));
+        let values = &self.operator.values.values;
+        product(&self.operator.pattern, values, 1, (&mapped, &layout), Some((b, lb)), Some(self.activation))
+    }
+
+    fn bwd(
+        &self,
+        x: &Tensor,
+        w: &Tensor,
+        _b: &Tensor,
+        result: &Tensor,
+        grad: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let grad = relu_dropout_gradient(result, grad, self.activation)?;
+        let to_bias = column_sums(&grad)?;
+        let to_mapped = grad.apply_op1_no_bwd(&self.operator.transposed())?;
+        let to_x = if x.track_op() { Some(to_mapped.matmul(&w.t()?)?) } else { None };
+        let to_w = if w.track_op() { Some(x.t()?.matmul(&to_mapped)?) } else { None };
+        Ok((to_x, to_w, Some(to_bias)))
+    }
 }
 
 struct ConstantConvolution {
@@ -736,6 +954,47 @@ mod tests {
         assert!(e.contains("node 2 is heard"), "{e}");
     }
 
+    /// Two triangles of different weights and a lone node, as one operator.
+    fn three_blocks() -> Operator {
+        let indices = vec![1, 2, 0, 2, 0, 1, 4, 5, 3, 5, 3, 4];
+        let values: Vec<f32> =
+            (0..12).map(|k| if k < 6 { 2.0 } else { [3.0, 4.0, 3.0, 5.0, 4.0, 5.0][k - 6] }).collect();
+        Operator::from_parts(Pattern::new(7, vec![0, 2, 4, 6, 8, 10, 12, 12], indices), values)
+    }
+
+    #[test]
+    fn blocks_are_parts_of_the_whole() {
+        let op = three_blocks();
+        let m = dense(&op, 0, 1).to_vec2::<f32>().unwrap();
+        let ranges = [3..6, 6..7, 3..3, 0..3];
+        let nodes: Vec<usize> = ranges.iter().cloned().flatten().collect();
+        let expected: Vec<Vec<f32>> = nodes.iter().map(|&r| nodes.iter().map(|&c| m[r][c]).collect()).collect();
+        let variable = op.with_values(&op.values().unwrap()).unwrap();
+        let gradients = |op: &Operator| {
+            let x = Var::from_tensor(&random(&[7, 3], 1)).unwrap();
+            let y = (op.apply(&x).unwrap() * random(&[7, 3], 2)).unwrap();
+            y.sum_all().unwrap().backward().unwrap().get(&x).unwrap().clone()
+        };
+        let noted = op.clone().symmetry_noted();
+        for op in [&op, &noted, &variable] {
+            let blocks = op.diagonal_blocks(&ranges).unwrap();
+            assert_eq!(dense(&blocks, 0, 1).to_vec2::<f32>().unwrap(), expected);
+            let by_transposing = variable.diagonal_blocks(&ranges).unwrap();
+            assert_close(&gradients(&blocks), &gradients(&by_transposing));
+            let own = blocks.with_own();
+            assert!(own.is_none_or(|own| dense(&own, 0, 1).to_vec2::<f32>().unwrap()[0][0] == 1.0));
+            let rows = dense(&op.row_ranges(&ranges).unwrap(), 0, 1).to_vec2::<f32>().unwrap();
+            assert_eq!(rows, nodes.iter().map(|&r| m[r].clone()).collect::<Vec<_>>());
+        }
+        let is_noted = |op: &Operator| matches!(&op.values, Values::Constant(c) if c.symmetric);
+        assert!(is_noted(&noted.diagonal_blocks(&ranges).unwrap()) && !is_noted(&op));
+        assert!(!is_noted(&noted.row_ranges(&ranges).unwrap()), "rows of a symmetric matrix are not symmetric");
+        assert!(!is_noted(&random_pattern(9, 9, 0.4, 1).symmetry_noted()), "its values differ across the diagonal");
+        assert!(op.diagonal_blocks(&[0..2, 3..6]).unwrap_err().to_string().contains("hears node 2 beyond itself"));
+        assert!(op.diagonal_blocks(&[0..3, 6..8]).unwrap_err().to_string().contains("rows 6 to 8 of 7"));
+        assert_eq!(op.diagonal_blocks(&[]).unwrap().num_rows(), 0);
+    }
+
     #[test]
     fn nodes_that_also_hear_themselves() {
         // Row 0 hears itself already; the operator is wider than high.
@@ -792,6 +1051,41 @@ mod tests {
         }
         let variable = operator.with_values(&operator.values().unwrap()).unwrap();
         assert!(constant_convolution(&variable, &features, &inputs[0], &inputs[1], d).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_dense_convolution_is_its_parts() {
+        let operator = random_pattern(9, 7, 0.4, 1);
+        let inputs = [random(&[7, 6], 2), random(&[6, 5], 3), random(&[5], 4)];
+        let d = Dropout { rate: 0.3, key: 5 };
+        let outcome = |fused: bool| {
+            let [x, w, b] = inputs.each_ref().map(|t| Var::from_tensor(t).unwrap());
+            let y = match fused {
+                true => dense_convolution(&operator, &x, &w, &b, d).unwrap().unwrap(),
+                false => {
+                    let heard = operator.apply_with_bias(&x.matmul(&w).unwrap(), Some(&b)).unwrap();
+                    relu_dropout(&heard, d).unwrap()
+                }
+            };
+            let grads = y.sqr().unwrap().sum_all().unwrap().backward().unwrap();
+            [y, grads.get(&x).unwrap().clone(), grads.get(&w).unwrap().clone(), grads.get(&b).unwrap().clone()]
+        };
+        outcome(true).iter().zip(outcome(false)).for_each(|(a, b)| assert_close(a, &b));
+        let variable = operator.with_values(&operator.values().unwrap()).unwrap();
+        assert!(dense_convolution(&variable, &inputs[0], &inputs[1], &inputs[2], d).unwrap().is_none());
+    }
+
+    #[test]
+    fn products_of_operators() {
+        let (a, b) = (random_pattern(9, 7, 0.4, 1), random_pattern(7, 5, 0.4, 2));
+        let product = a.product(&b).unwrap();
+        assert_close(&dense(&product, 0, 1), &dense(&a, 0, 1).matmul(&dense(&b, 0, 1)).unwrap());
+        assert!((0..9).all(|r| product.pattern().indices()[product.pattern().row(r)].is_sorted()));
+        assert!(b.product(&a).is_none(), "shapes that do not fit");
+        a.note_heard(&b, product);
+        assert!(a.heard(&b).is_some() && a.heard(&b.clone()).is_some());
+        assert!(a.heard(&random_pattern(7, 5, 0.4, 2)).is_none(), "other features, alike as they may be");
+        assert!(a.heard(&b.with_values(&b.values().unwrap()).unwrap()).is_none(), "values that may take gradients");
     }
 
     #[test]

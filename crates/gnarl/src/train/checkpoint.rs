@@ -7,7 +7,7 @@ use candle_core::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::nn::{Network, NetworkConfig, Params};
+use crate::nn::{ClassifierConfig, GraphClassifier, Network, NetworkConfig, Params, Readout};
 
 /// What a checkpoint says beside its tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,6 +30,19 @@ pub struct Checkpoint {
     /// Of a network with an exit at every layer: the policy that says where a node leaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_policy: Option<serde_json::Value>,
+    /// Of a classifier of graphs: what stands behind the network, whose output is a representation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphs: Option<BehindNetwork>,
+}
+
+/// What a classifier of graphs has behind its network.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BehindNetwork {
+    /// From nodes to graphs.
+    pub readout: Readout,
+    /// Dropout before the head.
+    pub head_dropout: f32,
 }
 
 pub(crate) const VERSION: u32 = 1;
@@ -47,6 +60,28 @@ impl Checkpoint {
             mean_log_degree,
             preparation,
             exit_policy: None,
+            graphs: None,
+        }
+    }
+
+    /// The description of a classifier of graphs.
+    pub fn of_classifier(
+        classifier: &GraphClassifier,
+        dataset: &str,
+        mean_log_degree: f64,
+        preparation: serde_json::Value,
+    ) -> Self {
+        let ClassifierConfig { network, readout, head_dropout } = classifier.config().clone();
+        Self {
+            version: VERSION,
+            network,
+            in_dim: classifier.in_dim(),
+            num_classes: classifier.num_classes(),
+            dataset: dataset.to_string(),
+            mean_log_degree,
+            preparation,
+            exit_policy: None,
+            graphs: Some(BehindNetwork { readout, head_dropout }),
         }
     }
 
@@ -74,6 +109,9 @@ impl Checkpoint {
         let stored = Stored::read(file)?;
         if stored.checkpoint.exit_policy.is_some() {
             return Err(stored.wrong("a network with an exit at every layer, where one with a single exit is expected"));
+        }
+        if stored.checkpoint.graphs.is_some() {
+            return Err(stored.wrong("a classifier of graphs, where one of nodes is expected"));
         }
         let Self { network, in_dim, num_classes, mean_log_degree, .. } = &stored.checkpoint;
         let network = Network::new(network, *in_dim, *num_classes, *mean_log_degree, 0)?;
@@ -123,6 +161,16 @@ impl Stored {
             p.var.set(tensor)?;
         }
         Ok(())
+    }
+
+    /// The classifier of graphs it holds; `None` where it holds a network of nodes.
+    pub fn classifier(&self) -> Result<Option<GraphClassifier>> {
+        let Checkpoint { network, in_dim, num_classes, mean_log_degree, graphs, .. } = &self.checkpoint;
+        let Some(BehindNetwork { readout, head_dropout }) = *graphs else { return Ok(None) };
+        let config = ClassifierConfig { network: network.clone(), readout, head_dropout };
+        let classifier = GraphClassifier::new(&config, *in_dim, *num_classes, *mean_log_degree, 0)?;
+        self.fill(classifier.params())?;
+        Ok(Some(classifier))
     }
 
     /// An error about this file.

@@ -1,4 +1,4 @@
-//! The training loop: full-batch steps, best-validation weights, early stopping, learning curves.
+//! The training loop: steps over a whole graph or batches of graphs, best-validation weights, early stopping, learning curves.
 
 mod checkpoint;
 mod field;
@@ -14,7 +14,7 @@ use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use checkpoint::VERSION;
-pub use checkpoint::{Checkpoint, Stored};
+pub use checkpoint::{BehindNetwork, Checkpoint, Stored};
 pub(crate) use field::Field;
 
 use crate::error::{Error, Result};
@@ -106,7 +106,7 @@ impl TrainConfig {
 /// What one epoch came to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Epoch {
-    /// Training loss before the step.
+    /// Training loss before the step, or the mean over an epoch's steps.
     pub loss: f32,
     /// Validation loss after it.
     pub val_loss: f32,
@@ -121,7 +121,7 @@ pub struct Trained {
     pub curve: Vec<Epoch>,
     /// The epoch whose weights the network now has, from 1.
     pub kept_epoch: usize,
-    /// Median milliseconds of an epoch's training step.
+    /// Median milliseconds of an epoch's training: forward, backward, update, and making its batches.
     pub epoch_ms: f64,
     /// Whether it was stopped from outside.
     pub interrupted: bool,
@@ -224,6 +224,26 @@ impl Model for Network {
     }
 }
 
+/// What the loop walks through: a model on its training items, in one step an epoch or in several.
+pub trait Course {
+    /// The model's parameters.
+    fn params(&self) -> &Params;
+
+    /// Which of them are trained, by position; the others are never touched.
+    fn trained(&self) -> Range<usize> {
+        0..self.params().list().len()
+    }
+
+    /// Makes an epoch ready, counted from 1, and says how many steps it has.
+    fn begin(&mut self, epoch: usize) -> Result<usize>;
+
+    /// The loss of a step of this epoch, from 0.
+    fn loss(&self, step: usize, pass: &Pass<'_>) -> Result<Tensor>;
+
+    /// Validation loss and accuracy (per cent) of the model as it is.
+    fn validate(&self) -> Result<(f32, f64)>;
+}
+
 /// Trains `model` on the training items, choosing weights on the validation items. `seed` fixes every random draw.
 pub fn train(
     model: &impl Model,
@@ -232,7 +252,6 @@ pub fn train(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Trained> {
-    config.check()?;
     let Problem { hear, input, labels, split } = *problem;
     let (train_on, validate_on) = (Targets::new(split.train(), labels), Targets::new(split.val(), labels));
     if train_on.items.is_empty() {
@@ -241,10 +260,54 @@ pub fn train(
     }
     let train_on = Field::new(hear, input, &train_on, model.reach())?;
     let validate_on = Field::new(hear, input, &validate_on, model.reach())?;
-    let params = model.params();
-    let trained = &params.list()[model.trained()];
+    follow(&mut WholeGraph { model, train_on, validate_on }, config, seed, watch)
+}
+
+/// All training nodes of one graph in every step.
+struct WholeGraph<'a, M> {
+    model: &'a M,
+    train_on: Field,
+    validate_on: Field,
+}
+
+impl<M: Model> Course for WholeGraph<'_, M> {
+    fn params(&self) -> &Params {
+        self.model.params()
+    }
+
+    fn trained(&self) -> Range<usize> {
+        self.model.trained()
+    }
+
+    fn begin(&mut self, _epoch: usize) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn loss(&self, _step: usize, pass: &Pass<'_>) -> Result<Tensor> {
+        let scores = self.model.scores(&self.train_on.hear, &self.train_on.input, pass)?;
+        Ok(self.model.loss(&scores, &self.train_on.targets)?)
+    }
+
+    /// With several answers, the sum of the losses and the mean accuracy.
+    fn validate(&self) -> Result<(f32, f64)> {
+        let on = &self.validate_on.targets;
+        if on.items.is_empty() {
+            return Ok((0.0, 0.0));
+        }
+        let weights = self.model.params().weights()?.detached();
+        let scores = self.model.scores(&self.validate_on.hear, &self.validate_on.input, &Pass::evaluation(&weights))?;
+        let loss = self.model.loss(&scores, on)?.to_scalar::<f32>()?;
+        let accuracies = scores.iter().map(|scores| on.accuracy(scores)).collect::<Result<Vec<f64>>>()?;
+        Ok((loss, accuracies.iter().sum::<f64>() / accuracies.len() as f64))
+    }
+}
+
+/// The loop itself: steps, best-validation weights, early stopping. `seed` fixes every random draw of the passes.
+pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: &Watch<'_>) -> Result<Trained> {
+    config.check()?;
+    let positions = course.trained();
     let mut adam = Adam::new(AdamSettings::default());
-    for p in trained {
+    for p in &course.params().list()[positions.clone()] {
         let rate = if p.group == Group::Exponent { config.exponent_learning_rate } else { config.learning_rate };
         if p.group != Group::Statistic {
             adam.add(&p.var, rate, config.weight_decay);
@@ -252,36 +315,45 @@ pub fn train(
     }
 
     let mut curve: Vec<Epoch> = Vec::with_capacity(config.epochs);
-    let mut step_ms = Vec::with_capacity(config.epochs);
+    let mut epoch_ms = Vec::with_capacity(config.epochs);
     let mut best: Option<(usize, Epoch, Vec<Tensor>)> = None;
     let mut lowest_loss = (f32::INFINITY, 0);
     let mut interrupted = false;
+    let mut steps_done = 0u64;
     for epoch in 1..=config.epochs {
         let start = Instant::now();
-        let weights = params.weights_training(&model.trained())?;
-        let pass = Pass::training(&weights, mix(seed ^ mix(epoch as u64)));
-        let scores = model.scores(&train_on.hear, &train_on.input, &pass)?;
-        let loss_tensor = model.loss(&scores, &train_on.targets)?;
-        let loss_tensor = pass.take_penalties().iter().try_fold(loss_tensor, |sum, penalty| sum + penalty)?;
-        let loss = loss_tensor.to_scalar::<f32>()?;
-        if !loss.is_finite() {
-            if let Some((_, _, snapshot)) = &best {
-                restore(trained, snapshot)?;
+        let steps = course.begin(epoch)?;
+        let params = course.params();
+        let trained = &params.list()[positions.clone()];
+        let mut total = 0f32;
+        for step in 0..steps {
+            steps_done += 1;
+            let weights = params.weights_training(&positions)?;
+            let pass = Pass::training(&weights, mix(seed ^ mix(steps_done)));
+            let loss_tensor = course.loss(step, &pass)?;
+            let loss_tensor = pass.take_penalties().iter().try_fold(loss_tensor, |sum, penalty| sum + penalty)?;
+            let loss = loss_tensor.to_scalar::<f32>()?;
+            if !loss.is_finite() {
+                if let Some((_, _, snapshot)) = &best {
+                    restore(trained, snapshot)?;
+                }
+                let last_good = best.as_ref().map_or(0, |(epoch, ..)| *epoch);
+                return Err(Error::Diverged { loss, epoch, last_good, learning_rate: config.learning_rate });
             }
-            let last_good = best.as_ref().map_or(0, |(epoch, ..)| *epoch);
-            return Err(Error::Diverged { loss, epoch, last_good, learning_rate: config.learning_rate });
+            adam.step(&loss_tensor.backward()?)?;
+            params.constrain(&positions)?;
+            params.apply_updates(pass.into_updates())?;
+            total += loss;
         }
-        adam.step(&loss_tensor.backward()?)?;
-        params.constrain(&model.trained())?;
-        params.apply_updates(pass.into_updates())?;
-        step_ms.push(start.elapsed().as_secs_f64() * 1e3);
+        epoch_ms.push(start.elapsed().as_secs_f64() * 1e3);
         if let Some(schedule) = config.schedule
             && epoch % schedule.every == 0
         {
             adam.scale_learning_rates(schedule.factor);
         }
 
-        let now = evaluate(model, &validate_on, loss)?;
+        let (val_loss, val_accuracy) = course.validate()?;
+        let now = Epoch { loss: total / steps.max(1) as f32, val_loss, val_accuracy };
         curve.push(now);
         let better = match (&best, config.keep) {
             (None, _) | (_, Keep::Last) => true,
@@ -304,12 +376,12 @@ pub fn train(
     }
     let kept_epoch = match &best {
         Some((epoch, _, snapshot)) => {
-            restore(trained, snapshot)?;
+            restore(&course.params().list()[positions], snapshot)?;
             *epoch
         }
         None => curve.len(),
     };
-    Ok(Trained { curve, kept_epoch, epoch_ms: median(step_ms), interrupted })
+    Ok(Trained { curve, kept_epoch, epoch_ms: median(epoch_ms), interrupted })
 }
 
 /// A copy of every value.
@@ -320,19 +392,6 @@ fn snapshot(trained: &[Param]) -> candle_core::Result<Vec<Tensor>> {
 /// Puts a snapshot back.
 fn restore(trained: &[Param], snapshot: &[Tensor]) -> candle_core::Result<()> {
     trained.iter().zip(snapshot).try_for_each(|(p, value)| p.var.set(value))
-}
-
-/// Validation loss and accuracy of the model as it is; with several answers, the sum of the losses and the mean accuracy.
-fn evaluate(model: &impl Model, field: &Field, loss: f32) -> Result<Epoch> {
-    let on = &field.targets;
-    if on.items.is_empty() {
-        return Ok(Epoch { loss, val_loss: 0.0, val_accuracy: 0.0 });
-    }
-    let weights = model.params().weights()?.detached();
-    let scores = model.scores(&field.hear, &field.input, &Pass::evaluation(&weights))?;
-    let val_loss = model.loss(&scores, on)?.to_scalar::<f32>()?;
-    let accuracies = scores.iter().map(|scores| on.accuracy(scores)).collect::<Result<Vec<f64>>>()?;
-    Ok(Epoch { loss, val_loss, val_accuracy: accuracies.iter().sum::<f64>() / accuracies.len() as f64 })
 }
 
 /// Class scores without dropout, detached from any gradient.

@@ -30,11 +30,17 @@ use super::layer::Propagation;
 use super::linear::Input;
 use super::network::NetworkConfig;
 use super::params::{ParamId, Params, Pass};
+use crate::tensor::{Dropout, relu_dropout};
 
 /// The way through a network's parameters.
 pub trait Body: std::fmt::Debug + Send + Sync {
     /// Class scores before the softmax, `[nodes, num_classes]`.
     fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
+
+    /// `relu(forward)`, for a network whose output is a representation and no score. A body that can do it in one go says how.
+    fn forward_activated(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        relu_dropout(&self.forward(hear, x, pass)?, Dropout::NONE)
+    }
 
     /// How many rounds away a node can be and still matter; `None` where every node may. A body that says `Some` gives its
     /// scores for the rows of the last round's operator.
@@ -64,7 +70,7 @@ pub struct Plan<'a> {
     pub config: &'a NetworkConfig,
     /// Input features.
     pub in_dim: usize,
-    /// Classes.
+    /// Classes, or the width of a representation.
     pub num_classes: usize,
     /// Mean of `ln(degree + 1)`, for PNA.
     pub mean_log_degree: f64,

@@ -16,7 +16,7 @@ use crate::nn::network::{Backbone, NetworkConfig};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::nn::pna::Pna;
 use crate::nn::sage::Sage;
-use crate::tensor::Dropout;
+use crate::tensor::{Dropout, Operator};
 
 #[derive(Debug)]
 struct Stack {
@@ -99,32 +99,51 @@ pub(crate) fn layer(
     })
 }
 
-impl Body for Stack {
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+impl Stack {
+    /// Everything before the last layer, and the last layer with its round.
+    fn before_last<'a>(
+        &'a self,
+        hear: &'a Propagation,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<(Input, &'a dyn Layer, &'a Operator)> {
+        let Some((last, others)) = self.layers.split_last() else {
+            candle_core::bail!("a network has at least one layer")
+        };
         let mut x = match &self.embed {
             Some(embed) => {
                 Input::Dense(embed.forward_activated(x, pass, pass.dropout(self.dropout, EMBEDDING_SITE))?)
             }
             None => x.clone(),
         };
-        for (i, layer) in self.layers.iter().enumerate() {
-            let last = i + 1 == self.layers.len();
-            let dropout = match (last, &self.head) {
-                (true, None) => return layer.forward(hear.round(i), &x, pass),
-                // The study drops between the layers, not before the head.
-                (true, Some(_)) => Dropout::NONE,
-                (false, _) => pass.dropout(self.dropout, i as u64),
-            };
+        for (i, layer) in others.iter().enumerate() {
+            let dropout = pass.dropout(self.dropout, i as u64);
             let mut h = layer.forward_activated(hear.round(i), &x, pass, dropout)?;
             if let Some(noise) = pass.noise(self.noise, NOISE_SITES + i as u64, h.dims())? {
                 h = (h + noise)?;
             }
             x = Input::Dense(h);
         }
+        Ok((x, &**last, hear.round(others.len())))
+    }
+}
+
+impl Body for Stack {
+    /// With a head, nothing is dropped between the last layer and it.
+    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let (x, last, operator) = self.before_last(hear, x, pass)?;
         match &self.head {
-            Some(head) => head.forward(&x, pass),
-            None => candle_core::bail!("a network has at least one layer"),
+            None => last.forward(operator, &x, pass),
+            Some(head) => head.forward(&Input::Dense(last.forward_activated(operator, &x, pass, Dropout::NONE)?), pass),
         }
+    }
+
+    fn forward_activated(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        if self.head.is_some() {
+            return crate::tensor::relu_dropout(&self.forward(hear, x, pass)?, Dropout::NONE);
+        }
+        let (x, last, operator) = self.before_last(hear, x, pass)?;
+        last.forward_activated(operator, &x, pass, Dropout::NONE)
     }
 
     fn input_maps(&self) -> Vec<ParamId> {

@@ -1,0 +1,474 @@
+//! `gnarl train`, `predict` and `bench epoch` on sets of graphs: folds are the runs.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use clap::Args;
+use gnarl::augment::{Augment, Components, Corruption};
+use gnarl::nn::{ClassifierConfig, Readout};
+use gnarl::operator::Initialisation;
+use gnarl::task::graph::{
+    self, Evaluation, GraphConfig, GraphData, GraphPreparation, NodeFeatures, PreparedSet, Run, TrainingCorruption,
+};
+use gnarl::task::node::{FeatureScaling, OperatorChoice, Tried, settle_operator};
+use gnarl::task::recipe::Recipe;
+use gnarl::train::{Checkpoint, Keep, Stored, Watch, argmax, median};
+use gnarl_graph::dataset::{Loaded, protocol_folds};
+use gnarl_graph::metrics::{PairedDifference, paired_difference};
+use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::{Error, Graph, GraphSet, Split};
+use serde::Serialize;
+
+use super::train::{Accuracy, ModelArgs, TrainArgs, as_object, describe, operator_parameters};
+use crate::args::Global;
+use crate::output::{self, Report, real};
+use crate::{interrupt, progress};
+
+/// What a classifier of graphs has beside a network.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Sets of graphs")]
+pub struct ClassifierArgs {
+    /// From nodes to graphs: mean, sum or max [default: mean]
+    #[arg(long, value_name = "KIND")]
+    pub readout: Option<Readout>,
+    /// Dropout of graph vectors before the head [default: 0.5]
+    #[arg(long, value_name = "RATE")]
+    pub head_dropout: Option<f32>,
+    /// Graphs in a training step [default: 256]
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub batch_size: Option<usize>,
+}
+
+impl ClassifierArgs {
+    /// Fails where one of them was given for a dataset that is one graph.
+    pub fn refuse_on_one_graph(&self, data: &str) -> gnarl_graph::Result<()> {
+        let given = [
+            ("--readout", self.readout.is_some()),
+            ("--head-dropout", self.head_dropout.is_some()),
+            ("--batch-size", self.batch_size.is_some()),
+        ];
+        refuse_given(&given, data)
+    }
+}
+
+/// What a study on a set of graphs may ask for.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Sets of graphs")]
+pub struct StudyArgs {
+    /// What the classifier is trained on: none (the training graphs as they are), retrain (the same, then a fresh head) or gratin (a
+    /// fresh head on their vectors and new ones drawn from mixtures) [default: none]
+    #[arg(long, value_name = "NAME")]
+    pub augment: Option<Augment>,
+    /// Initialisations of each fold; a fold counts with their mean [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    pub inits: Option<usize>,
+    /// Remove and add this share of the training graphs' edges at random, as in 0.1
+    #[arg(long, value_name = "SHARE")]
+    pub corrupt: Option<f64>,
+    /// Of --corrupt: one-hot degrees stay those of the graphs before it
+    #[arg(long)]
+    pub keep_degrees: bool,
+    /// Of --augment gratin: Gaussians in the mixture of a class, or auto for the best by BIC [default: the thesis' table, else auto]
+    #[arg(long, value_name = "N|auto")]
+    pub components: Option<Components>,
+    /// Of --augment retrain and gratin: epochs of the fresh head [default: 100]
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub head_epochs: Option<usize>,
+}
+
+impl StudyArgs {
+    /// Fails where one of them was given for a dataset that is one graph.
+    pub fn refuse_on_one_graph(&self, data: &str) -> gnarl_graph::Result<()> {
+        let given = [
+            ("--augment", self.augment.is_some_and(|augment| augment != Augment::None)),
+            ("--inits", self.inits.is_some()),
+            ("--corrupt", self.corrupt.is_some()),
+            ("--keep-degrees", self.keep_degrees),
+            ("--components", self.components.is_some()),
+            ("--head-epochs", self.head_epochs.is_some()),
+        ];
+        refuse_given(&given, data)
+    }
+
+    /// The options that belong to another that was not given.
+    fn check(&self) -> gnarl_graph::Result<()> {
+        if self.keep_degrees && self.corrupt.is_none() {
+            return Err(Error::argument("--keep-degrees", "belongs to --corrupt, which was not asked for"));
+        }
+        if self.head_epochs.is_some() && !self.augment.is_some_and(Augment::retrains_head) {
+            let what = "belongs to --augment retrain or gratin, which were not asked for";
+            return Err(Error::argument("--head-epochs", what));
+        }
+        if self.components.is_some() && self.augment != Some(Augment::Gratin) {
+            return Err(Error::argument("--components", "belongs to --augment gratin, which was not asked for"));
+        }
+        Ok(())
+    }
+}
+
+fn refuse_given(options: &[(&'static str, bool)], data: &str) -> gnarl_graph::Result<()> {
+    match options.iter().find(|(_, given)| *given) {
+        None => Ok(()),
+        Some((option, _)) => {
+            let what = format!(
+                "belongs to sets of graphs, and {data} is one graph; `gnarl data list` names those of task graph"
+            );
+            Err(Error::argument(option, what))
+        }
+    }
+}
+
+/// Everything needed to run it again.
+#[derive(Debug, Clone, Serialize)]
+pub struct SetConfig {
+    pub data: String,
+    pub recipe: Recipe,
+    #[serde(flatten)]
+    pub graph: GraphConfig,
+    pub folds: usize,
+    pub inits: usize,
+    pub seed: u64,
+}
+
+/// The recipe's settings with what the user said put over them.
+fn config(model: &ModelArgs, classifier: &ClassifierArgs, set: &GraphSet) -> gnarl_graph::Result<GraphConfig> {
+    let (mut settings, mut training, batch_size) = model.recipe.graph_settings(model.model);
+    model.over_network(&mut settings.network)?;
+    model.over_training(&mut training);
+    settings.readout = classifier.readout.unwrap_or(settings.readout);
+    settings.head_dropout = classifier.head_dropout.unwrap_or(settings.head_dropout);
+    let preparation = GraphPreparation {
+        operator: model.operator()?,
+        features: model.features.unwrap_or(FeatureScaling::AsLoaded),
+        node_features: NodeFeatures::of(set.graphs()),
+    };
+    Ok(GraphConfig {
+        classifier: settings,
+        preparation,
+        training,
+        batch_size: classifier.batch_size.unwrap_or(batch_size),
+        corruption: None,
+        augment: Augment::None,
+        head_epochs: HEAD_EPOCHS,
+        components: Components::Auto,
+    })
+}
+
+/// Epochs of a fresh head, thesis ch. 7.
+const HEAD_EPOCHS: usize = 100;
+
+/// What `gnarl train` found on a set of graphs.
+#[derive(Debug, Serialize)]
+pub struct SetReport {
+    data: String,
+    model: String,
+    /// One value per fold, the mean over its initialisations.
+    test_accuracy: Accuracy,
+    val_accuracy: Accuracy,
+    /// Median milliseconds of an epoch over the training graphs.
+    epoch_ms: f64,
+    seconds: f64,
+    parameters: usize,
+    interrupted: bool,
+    config: SetConfig,
+    runs: Vec<serde_json::Value>,
+    /// Where a fresh head was trained: the same runs before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    augmentation: Option<AugmentationReport>,
+    /// What a learnable operator's scalars came to, over the runs.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
+    operator_parameters: Vec<(String, Accuracy)>,
+    /// The initialisations tried, where it was for us to choose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    initialisations: Vec<Tried>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    saved: Option<String>,
+}
+
+/// What the data axis changed, fold by fold.
+#[derive(Debug, Serialize)]
+struct AugmentationReport {
+    name: Augment,
+    /// Without it: the head that was trained with the rest.
+    none_test_accuracy: Accuracy,
+    /// With it minus without.
+    minus_none: PairedDifference,
+    /// Median seconds of a run that it took.
+    seconds: f64,
+}
+
+impl AugmentationReport {
+    fn new(name: Augment, runs: &[Run], inits: usize) -> gnarl_graph::Result<Option<Self>> {
+        if runs.iter().any(|run| run.before.is_none()) {
+            return Ok(None);
+        }
+        let before = |run: &Run| run.before.as_ref().map_or(run.test_accuracy, |before| before.test_accuracy);
+        let none = graph::by_fold(runs, inits, before);
+        let minus_none = paired_difference(&graph::by_fold(runs, inits, |run| run.test_accuracy), &none)?;
+        let seconds = median(runs.iter().filter_map(|run| Some(run.before.as_ref()?.seconds)).collect());
+        Ok(Some(Self { name, none_test_accuracy: Accuracy::of(none)?, minus_none, seconds }))
+    }
+}
+
+/// Trains on every fold and reports.
+pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant) -> anyhow::Result<SetReport> {
+    let set = loaded.graph_set()?;
+    args.depth.refuse_on_graph_sets()?;
+    args.study.check()?;
+    let folds = protocol_folds(loaded, global.seed, args.runs.unwrap_or(usize::MAX))?;
+    let mut graph = config(&args.model, &args.classifier, set)?;
+    graph.augment = args.study.augment.unwrap_or(Augment::None);
+    graph.head_epochs = args.study.head_epochs.unwrap_or(HEAD_EPOCHS);
+    let of_recipe = || args.model.recipe.components(&loaded.name, args.model.model);
+    graph.components = args.study.components.unwrap_or_else(of_recipe);
+    let keep_degrees = args.study.keep_degrees;
+    let corruption = args.study.corrupt.map(Corruption::new).transpose()?;
+    graph.corruption = corruption.map(|edges| TrainingCorruption { edges, keep_degrees });
+    graph.training.check()?;
+    graph.classifier.check()?;
+    let inits = args.study.inits.unwrap_or(1);
+    let mut config = SetConfig {
+        data: loaded.name.clone(),
+        recipe: args.model.recipe,
+        graph,
+        folds: folds.len(),
+        inits,
+        seed: global.seed,
+    };
+
+    let again = usize::from(args.save.is_some());
+    let trainings = config.graph.preparation.operator.candidates() * folds.len() * inits + again;
+    let steps = (trainings * config.graph.training.epochs) as u64;
+    let bar = progress::steps(&format!("{} on {}", config.graph.classifier.network.backbone, config.data), steps);
+    let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() };
+    let attempt = |operator| {
+        let graph = with_operator(&config.graph, operator);
+        let prepared = PreparedSet::new(set, &graph, global.seed)?;
+        let runs = graph::runs(&prepared, &graph, &folds, inits, global.seed, &watch)?;
+        Ok((prepared, runs))
+    };
+    let settled = settle_operator(config.graph.preparation.operator, &watch, attempt, |run: &Run| run.val_accuracy)?;
+    let (operator, prepared, runs, tried) = settled;
+    config.graph.preparation.operator = operator;
+    if let Some(file) = &args.save {
+        save_first(&prepared, &config, &folds[0], &watch, file)?;
+    }
+    let parameters = prepared.classifier(&config.graph.classifier, 0)?.params().num_trained();
+    bar.finish_and_clear();
+
+    let over = |f: fn(&Run) -> f64| Accuracy::of(graph::by_fold(&runs, inits, f));
+    let scalars: Vec<_> = runs.iter().map(|run| &run.operator[..]).collect();
+    Ok(SetReport {
+        data: config.data.clone(),
+        model: config.graph.classifier.network.backbone.to_string(),
+        test_accuracy: over(|r| r.test_accuracy)?,
+        val_accuracy: over(|r| r.val_accuracy)?,
+        epoch_ms: median(runs.iter().map(|r| r.trained.epoch_ms).collect()),
+        seconds: start.elapsed().as_secs_f64(),
+        parameters,
+        interrupted: runs.iter().any(|r| r.trained.interrupted),
+        augmentation: AugmentationReport::new(config.graph.augment, &runs, inits)?,
+        config,
+        operator_parameters: operator_parameters(&scalars)?,
+        initialisations: tried,
+        runs: runs.iter().map(|r| describe(r, &r.operator, args.curves)).collect::<Result<_, _>>()?,
+        saved: args.save.as_ref().map(|file| file.display().to_string()),
+    })
+}
+
+fn with_operator(config: &GraphConfig, operator: OperatorChoice) -> GraphConfig {
+    GraphConfig { preparation: GraphPreparation { operator, ..config.preparation }, ..config.clone() }
+}
+
+/// The first run once more, which is the same run, to keep its classifier.
+fn save_first(
+    prepared: &PreparedSet,
+    config: &SetConfig,
+    fold: &Split,
+    watch: &Watch<'_>,
+    file: &Path,
+) -> anyhow::Result<()> {
+    let (_, classifier) = graph::run(prepared, &config.graph, fold, config.seed, watch)?;
+    let preparation = serde_json::to_value(config.graph.preparation)?;
+    let mean_log_degree = prepared.data.mean_log_degree();
+    let checkpoint = Checkpoint::of_classifier(&classifier, &config.data, mean_log_degree, preparation);
+    Ok(checkpoint.save_params(classifier.params(), file)?)
+}
+
+impl Report for SetReport {
+    fn text(&self) -> String {
+        let SetConfig { graph: g, folds, inits, .. } = &self.config;
+        let ClassifierConfig { network, readout, head_dropout } = &g.classifier;
+        let mut rows = vec![
+            ("test accuracy", self.test_accuracy.text()),
+            ("validation accuracy", self.val_accuracy.text()),
+            ("folds, initialisations of each", format!("{folds}, {inits}")),
+            ("node features", node_features(&g.preparation)),
+            ("operator", g.preparation.operator.to_string()),
+            ("hidden, layers, dropout", format!("{}, {}, {}", network.hidden, network.layers, network.dropout)),
+            ("readout, dropout before the head", format!("{readout}, {head_dropout}")),
+            ("epoch", format!("{} ms", real(self.epoch_ms))),
+            ("all", format!("{} s", real(self.seconds))),
+        ];
+        if let Some(TrainingCorruption { edges, keep_degrees }) = &g.corruption {
+            let of_degrees = match g.preparation.node_features {
+                NodeFeatures::Own => "",
+                NodeFeatures::Degrees { .. } if *keep_degrees => "; degree features of the graphs before it",
+                NodeFeatures::Degrees { .. } => "; degree features of the corrupted graphs",
+            };
+            let text = format!("{} % of the training graphs' edges{of_degrees}", real(100.0 * edges.share));
+            rows.insert(4, ("corrupted", text));
+        }
+        if let Some(file) = &self.saved {
+            rows.push(("saved", file.clone()));
+        }
+        if self.interrupted {
+            rows.push(("interrupted", "yes: these are the epochs done so far".into()));
+        }
+        let mut text = format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(rows)));
+        if let Some(AugmentationReport { name, none_test_accuracy, minus_none, seconds }) = &self.augmentation {
+            let mut table = output::table(&["augmentation", ">test accuracy", ">minus none", ">seconds"]);
+            table.add_row(["none".into(), none_test_accuracy.text(), "-".into(), "-".into()]);
+            let PairedDifference { mean, standard_error, .. } = minus_none;
+            let clear = if minus_none.is_clear() { " *" } else { "" };
+            let difference = match standard_error.is_finite() {
+                true => format!("{mean:+.2} ± {standard_error:.2}{clear}"),
+                false => format!("{mean:+.2}"),
+            };
+            table.add_row([name.to_string(), self.test_accuracy.text(), difference, real(*seconds)]);
+            text += &format!("\n{}", output::render(&table));
+        }
+        text + &super::train::learned_text(&self.operator_parameters, &self.initialisations)
+    }
+}
+
+fn node_features(preparation: &GraphPreparation) -> String {
+    match preparation.node_features {
+        NodeFeatures::Own => "the set's own".into(),
+        NodeFeatures::Degrees { max } => format!("one-hot degrees, {max} and more in the last column"),
+    }
+}
+
+/// What `gnarl bench epoch` found on a set of graphs.
+#[derive(Debug, Serialize)]
+pub struct SetEpochReport {
+    data: String,
+    model: String,
+    /// Median milliseconds of one epoch over the training graphs of the first fold.
+    epoch_ms: f64,
+    epochs: usize,
+    threads: usize,
+    parameters: usize,
+    /// Training graphs.
+    graphs: usize,
+    config: GraphConfig,
+}
+
+/// Trains on the first fold and reports the median epoch.
+pub fn epoch(
+    global: &Global,
+    model: &ModelArgs,
+    classifier: &ClassifierArgs,
+    loaded: &Loaded,
+) -> anyhow::Result<SetEpochReport> {
+    let set = loaded.graph_set()?;
+    let fold = &protocol_folds(loaded, global.seed, 1)?[0];
+    let mut config = config(model, classifier, set)?;
+    if let OperatorChoice::Cgso(cgso) = &mut config.preparation.operator
+        && cgso.init == Initialisation::Auto
+    {
+        // Epochs cost the same from wherever they start.
+        cgso.init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+    }
+    config.training.keep = Keep::Last;
+    let prepared = PreparedSet::new(set, &config, global.seed)?;
+    let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
+    let (run, trained) = graph::run(&prepared, &config, fold, global.seed, &watch)?;
+    Ok(SetEpochReport {
+        data: loaded.name.clone(),
+        model: config.classifier.network.backbone.to_string(),
+        epoch_ms: run.trained.epoch_ms,
+        epochs: config.training.epochs,
+        threads: rayon::current_num_threads(),
+        parameters: trained.params().num_trained(),
+        graphs: fold.train().len(),
+        config,
+    })
+}
+
+impl Report for SetEpochReport {
+    fn text(&self) -> String {
+        let Self { model, data, graphs, threads, .. } = self;
+        format!("{model} on {data}: {} ms an epoch of {graphs} graphs ({threads} threads)\n", real(self.epoch_ms))
+    }
+}
+
+/// What `gnarl predict` found on a set of graphs.
+#[derive(Debug, Serialize)]
+pub struct SetPredictReport {
+    data: String,
+    model: String,
+    graphs: usize,
+    /// Per cent right among the test graphs of the first fold.
+    test_accuracy: f64,
+    /// The class of every graph.
+    predictions: Vec<usize>,
+    /// Graphs per predicted class.
+    class_counts: Vec<usize>,
+}
+
+/// Loads a classifier and predicts.
+pub fn predict(global: &Global, stored: &Stored, loaded: &Loaded) -> anyhow::Result<SetPredictReport> {
+    const BATCH: usize = 256;
+    let set = loaded.graph_set()?;
+    let checkpoint = &stored.checkpoint;
+    let Some(classifier) = stored.classifier()? else {
+        let what = format!("a network of nodes, but {} is a set of graphs", loaded.name);
+        return Err(stored.wrong(&what).into());
+    };
+    let preparation: GraphPreparation = serde_json::from_value(checkpoint.preparation.clone())
+        .map_err(|e| stored.wrong(&format!("its preparation is broken: {e}")))?;
+    let graphs: &[Graph] = set.graphs();
+    let data = GraphData::new(graphs, checkpoint.network.backbone, &preparation)?;
+    let classes = set.labels().num_classes();
+    if (data.in_dim(), classes) != (checkpoint.in_dim, checkpoint.num_classes) {
+        let what = format!(
+            "trained on {} with {} features and {} classes, but {} has {} and {classes}",
+            checkpoint.dataset,
+            checkpoint.in_dim,
+            checkpoint.num_classes,
+            loaded.name,
+            data.in_dim()
+        );
+        return Err(stored.wrong(&what).into());
+    }
+    let all: Vec<u32> = (0..graphs.len() as u32).collect();
+    let scores = graph::scores(&classifier, &data.batches(&all, BATCH)?)?;
+    let rows = scores.to_vec2::<f32>().map_err(gnarl::Error::from)?;
+    let predictions: Vec<usize> = rows.iter().map(|scores| argmax(scores)).collect();
+    let fold = &protocol_folds(loaded, global.seed, 1)?[0];
+    let truth: Vec<u32> = fold.test().iter().filter_map(|&g| set.labels().get(g)).collect();
+    let test_accuracy = Evaluation::new(&data, fold.test(), &truth, BATCH)?.accuracy(&classifier)?;
+    let mut class_counts = vec![0; classes];
+    predictions.iter().for_each(|&class| class_counts[class] += 1);
+    Ok(SetPredictReport {
+        data: loaded.name.clone(),
+        model: checkpoint.network.backbone.to_string(),
+        graphs: graphs.len(),
+        test_accuracy,
+        predictions,
+        class_counts,
+    })
+}
+
+impl Report for SetPredictReport {
+    fn text(&self) -> String {
+        let mut table = output::table(&["class", ">graphs"]);
+        for (class, count) in self.class_counts.iter().enumerate() {
+            table.add_row([class.to_string(), output::count(*count as u64)]);
+        }
+        let right = format!("{:.2} % right on the first fold's test graphs", self.test_accuracy);
+        format!("{} on {}: {right}\n{}", self.model, self.data, output::render(&table))
+    }
+}

@@ -1,0 +1,228 @@
+//! Sets of graphs on the command line, from small files in the TU format.
+
+mod common;
+use std::fmt::Write;
+use std::path::Path;
+
+use common::{json, real_data, refusal, text};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Writes `count` cycles and stars in turn as the set `name`, classes 1 and -1 in blocks as TU files have them.
+fn write_set(dir: &Path, name: &str, count: usize, node_labels: bool) {
+    let folder = dir.join("tu").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(dir.join("tu/splits")).unwrap();
+    let [mut arcs, mut indicator, mut labels, mut nodes] = [const { String::new() }; 4];
+    let mut first = 1;
+    for g in 0..count {
+        let (n, is_cycle) = (4 + g % 5, 2 * g < count);
+        for u in 0..n {
+            let other = if is_cycle { (u + 1) % n } else { 0 };
+            if u != other {
+                writeln!(arcs, "{}, {}\n{}, {}", first + u, first + other, first + other, first + u).unwrap();
+            }
+            writeln!(indicator, "{}", g + 1).unwrap();
+            writeln!(nodes, "{}", if u == 0 && !is_cycle { 7 } else { 3 }).unwrap();
+        }
+        writeln!(labels, "{}", if is_cycle { 1 } else { -1 }).unwrap();
+        first += n;
+    }
+    let write = |part: &str, text: &str| std::fs::write(folder.join(format!("{name}_{part}.txt")), text).unwrap();
+    write("A", &arcs);
+    write("graph_indicator", &indicator);
+    write("graph_labels", &labels);
+    if node_labels {
+        write("node_labels", &nodes);
+    }
+    std::fs::write(dir.join(format!("tu/splits/{name}_splits.json")), "[]").unwrap();
+}
+
+fn sets() -> TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    write_set(dir.path(), "MUTAG", 40, true);
+    write_set(dir.path(), "IMDB-BINARY", 40, false);
+    dir
+}
+
+fn args<'a>(dir: &'a TempDir, data: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let dir = dir.path().to_str().unwrap();
+    let common = ["train", "--data", data, "--model", "gin", "--epochs", "20", "--hidden", "8", "--data-dir", dir];
+    [&common[..], more].concat()
+}
+
+fn values(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn folds_are_the_runs() {
+    let dir = sets();
+    let report = json(&args(&dir, "mutag", &["--inits", "2", "--batch-size", "10"]));
+    assert_eq!((report["data"].as_str(), report["model"].as_str()), (Some("MUTAG"), Some("gin")));
+    let folds = values(&report["test_accuracy"]["runs"]);
+    assert_eq!((folds.len(), report["runs"].as_array().unwrap().len()), (10, 20));
+    assert!((report["test_accuracy"]["mean"].as_f64().unwrap() - folds.iter().sum::<f64>() / 10.0).abs() < 1e-9);
+    let of_first: f64 = (0..2).map(|r| report["runs"][r]["test_accuracy"].as_f64().unwrap()).sum();
+    assert!((folds[0] - of_first / 2.0).abs() < 1e-9, "a fold counts with the mean of its initialisations");
+    assert!(report["test_accuracy"]["mean"].as_f64().unwrap() > 90.0, "stars are not cycles");
+    for key in ["val_accuracy", "epoch_ms", "seconds", "parameters"] {
+        assert!(!report[key].is_null(), "{key}");
+    }
+    let config = &report["config"];
+    assert_eq!(
+        (config["folds"].as_u64(), config["inits"].as_u64(), config["batch_size"].as_u64()),
+        (Some(10), Some(2), Some(10))
+    );
+    assert_eq!(config["preparation"]["node_features"], "own");
+    assert_eq!(config["classifier"]["readout"], "mean");
+    assert_eq!(config["augment"], "none");
+    assert!(report.get("augmentation").is_none());
+
+    let threads = |n| {
+        let mut report = json(&args(&dir, "mutag", &["--threads", n, "--runs", "3"]));
+        ["test_accuracy", "val_accuracy", "config"].map(|key| report[key].take())
+    };
+    assert_eq!(threads("1"), threads("2"));
+}
+
+#[test]
+fn degrees_stand_in_for_features_and_corruption_says_which() {
+    let dir = sets();
+    let report = json(&args(&dir, "imdb-binary", &["--runs", "2"]));
+    // Stars of 8 have a node of degree 7.
+    assert_eq!(report["config"]["preparation"]["node_features"]["degrees"]["max"], 7);
+    assert!(
+        text(&args(&dir, "imdb-binary", &["--runs", "1"])).contains("one-hot degrees, 7 and more in the last column")
+    );
+    let shown = text(&args(&dir, "imdb-binary", &["--runs", "1", "--corrupt", "0.2"]));
+    assert!(shown.contains("20 % of the training graphs' edges; degree features of the corrupted graphs"), "{shown}");
+    let shown = text(&args(&dir, "imdb-binary", &["--runs", "1", "--corrupt", "0.2", "--keep-degrees"]));
+    assert!(shown.contains("20 % of the training graphs' edges; degree features of the graphs before it"), "{shown}");
+    let corrupted = json(&args(&dir, "imdb-binary", &["--runs", "2", "--corrupt", "0.5"]));
+    assert_eq!(corrupted["config"]["corruption"]["edges"]["share"], 0.5);
+    assert_ne!(corrupted["runs"][0]["trained"], report["runs"][0]["trained"]);
+}
+
+#[test]
+fn the_control_stands_beside_none() {
+    let dir = sets();
+    let plain = json(&args(&dir, "mutag", &[]));
+    let report = json(&args(&dir, "mutag", &["--augment", "retrain", "--head-epochs", "30"]));
+    let found = &report["augmentation"];
+    assert_eq!(found["name"], "retrain");
+    assert_eq!(found["none_test_accuracy"], plain["test_accuracy"], "the same trainings before it");
+    let difference =
+        report["test_accuracy"]["mean"].as_f64().unwrap() - plain["test_accuracy"]["mean"].as_f64().unwrap();
+    assert!((found["minus_none"]["mean"].as_f64().unwrap() - difference).abs() < 1e-9);
+    assert!(found["minus_none"]["standard_error"].as_f64().unwrap() >= 0.0);
+    let drawn = json(&args(&dir, "mutag", &["--augment", "gratin", "--runs", "2"]));
+    assert_eq!(
+        (drawn["config"]["components"].as_str(), drawn["augmentation"]["name"].as_str()),
+        (Some("2"), Some("gratin"))
+    );
+    let drawn = json(&args(&dir, "mutag", &["--augment", "gratin", "--components", "auto", "--runs", "2"]));
+    assert_eq!(drawn["config"]["components"], "auto");
+    let shown = text(&args(&dir, "mutag", &["--augment", "retrain", "--runs", "2"]));
+    assert!(shown.contains("minus none") && shown.contains("retrain"), "{shown}");
+}
+
+#[test]
+fn a_saved_classifier_predicts_as_it_was_trained() {
+    let dir = sets();
+    let file = dir.path().join("model.safetensors");
+    let (file, folder) = (file.to_str().unwrap(), dir.path().to_str().unwrap());
+    for (data, more) in [
+        ("mutag", &["--batch-norm", "--augment", "retrain"][..]),
+        ("imdb-binary", &["--operator", "cgso", "--centrality", "degree", "--init", "a"][..]),
+    ] {
+        let trained = json(&args(&dir, data, &[&["--runs", "2", "--save", file], more].concat()));
+        let predicted = json(&["predict", "--load", file, "--data", data, "--data-dir", folder]);
+        assert_eq!(predicted["test_accuracy"], trained["test_accuracy"]["runs"][0], "{data}");
+        assert_eq!(
+            (predicted["graphs"].as_u64(), values(&predicted["class_counts"]).iter().sum::<f64>()),
+            (Some(40), 40.0)
+        );
+        assert!(
+            text(&["predict", "--load", file, "--data", data, "--data-dir", folder])
+                .contains("first fold's test graphs")
+        );
+    }
+    let e = refusal(&["predict", "--load", file, "--data", "mutag", "--data-dir", folder]);
+    assert!(e.contains("trained on IMDB-BINARY with 8 features and 2 classes, but MUTAG has 2 and 2"), "{e}");
+    let e = refusal(&["predict", "--load", file, "--data", "karate"]);
+    assert!(e.contains("a classifier of graphs, but karate is one graph"), "{e}");
+    let nodes = dir.path().join("nodes.safetensors");
+    let nodes = nodes.to_str().unwrap();
+    json(&["train", "--data", "karate", "--model", "gcn", "--epochs", "2", "--save", nodes]);
+    let e = refusal(&["predict", "--load", nodes, "--data", "mutag", "--data-dir", folder]);
+    assert!(e.contains("a network of nodes, but MUTAG is a set of graphs"), "{e}");
+}
+
+#[test]
+fn learned_operators_and_epochs() {
+    let dir = sets();
+    let learned = ["--operator", "cgso", "--centrality", "core", "--runs", "1", "--epochs", "3"];
+    let report = json(
+        &[&["train", "--data", "mutag", "--model", "gcn", "--data-dir", dir.path().to_str().unwrap()], &learned[..]]
+            .concat(),
+    );
+    assert_eq!(report["initialisations"].as_array().unwrap().len(), 7, "each was tried");
+    assert!(report["operator_parameters"]["e2"]["mean"].is_number());
+    let folder = dir.path().to_str().unwrap();
+    let bench = ["bench", "epoch", "--data", "imdb-binary", "--model", "gcn", "--epochs", "3", "--data-dir", folder];
+    let report = json(&bench);
+    assert!(report["epoch_ms"].as_f64().unwrap() > 0.0);
+    assert_eq!((report["graphs"].as_u64(), report["config"]["batch_size"].as_u64()), (Some(32), Some(256)));
+    assert!(text(&bench).contains("ms an epoch of 32 graphs"));
+}
+
+#[test]
+fn what_is_wrong_is_said_in_one_line() {
+    let dir = sets();
+    let fail = |more: &[&str]| refusal(&args(&dir, "mutag", more));
+    assert!(fail(&["--augment", "retrian"]).contains("unknown augmentation 'retrian'; did you mean retrain"));
+    assert!(fail(&["--keep-degrees"]).contains("--keep-degrees: belongs to --corrupt"));
+    assert!(fail(&["--head-epochs", "3"]).contains("--head-epochs: belongs to --augment retrain or gratin"));
+    assert!(fail(&["--components", "3"]).contains("--components: belongs to --augment gratin"));
+    assert!(fail(&["--augment", "gratin", "--components", "0"]).contains("neither a number of at least 1 nor auto"));
+    assert!(fail(&["--corrupt", "2"]).contains("a share of 2 edges; it must lie in 0 to 1"));
+    assert!(fail(&["--depth", "admp-st"]).contains("--depth: belongs to graphs whose nodes are classified"));
+    assert!(fail(&["--head-dropout", "1"]).contains("head dropout 1 must be at least 0 and below 1"));
+    assert!(fail(&["--readout", "typical"]).contains("unknown readout 'typical'; known: mean, sum, max"));
+    let folder = dir.path().to_str().unwrap();
+    let e = refusal(&["train", "--data", "mutag", "--model", "adagcn", "--data-dir", folder]);
+    assert!(e.contains("adagcn is trained one learner after the other"), "{e}");
+    for (option, value) in
+        [("--inits", "2"), ("--batch-size", "2"), ("--readout", "sum"), ("--augment", "retrain"), ("--corrupt", "0.1")]
+    {
+        let e = refusal(&["train", "--data", "karate", "--model", "gcn", option, value]);
+        assert!(e.contains(&format!("{option}: belongs to sets of graphs, and karate is one graph")), "{e}");
+    }
+    write_set(dir.path(), "MUTAG", 6, true);
+    assert!(fail(&[]).contains("10 folds of 6 labelled items: at least 3 and at most one item per fold"));
+}
+
+#[test]
+fn mutag_is_learned() {
+    let Some(dir) = real_data() else { return };
+    let dir = dir.to_str().unwrap();
+    let report = json(&[
+        "train",
+        "--data",
+        "mutag",
+        "--model",
+        "gin",
+        "--batch-norm",
+        "--runs",
+        "4",
+        "--epochs",
+        "60",
+        "--data-dir",
+        dir,
+    ]);
+    assert_eq!(report["config"]["preparation"]["node_features"], "own");
+    let mean = report["test_accuracy"]["mean"].as_f64().unwrap();
+    // Two thirds are mutagenic: 66.5 % for who says so of all.
+    assert!(mean > 72.0, "{mean}");
+}

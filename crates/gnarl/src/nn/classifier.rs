@@ -1,0 +1,238 @@
+//! Graph classification (thesis ch. 7): `f = head ∘ dropout ∘ readout ∘ message passing`.
+//!
+//! The message passing is any network of [`network`](super::network), made to give `hidden` numbers per node through a last
+//! ReLU instead of class scores; the readout makes them one vector per graph, its latent vector; the head is a linear map.
+
+use candle_core::{DType, Device, Result, Tensor};
+use gnarl_graph::random::stream;
+use serde::{Deserialize, Serialize};
+
+use super::layer::Propagation;
+use super::linear::{Input, Linear};
+use super::network::{Network, NetworkConfig};
+use super::params::{Params, Pass, Weights};
+use super::readout::{Membership, Readout};
+use crate::tensor::dropout;
+
+/// Everything that fixes a classifier's shape.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassifierConfig {
+    /// The message passing.
+    pub network: NetworkConfig,
+    /// From nodes to graphs.
+    pub readout: Readout,
+    /// Dropout of graph vectors before the head.
+    pub head_dropout: f32,
+}
+
+impl ClassifierConfig {
+    /// Refuses what cannot be built, naming the setting and its range.
+    pub fn check(&self) -> gnarl_graph::Result<()> {
+        self.network.check()?;
+        if !(0.0..1.0).contains(&self.head_dropout) {
+            let what = format!("head dropout {} must be at least 0 and below 1", self.head_dropout);
+            return Err(gnarl_graph::Error::argument("model", what));
+        }
+        Ok(())
+    }
+}
+
+/// Several graphs side by side: one block-diagonal operator, their nodes one after the other.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    /// What nodes hear.
+    pub hear: Propagation,
+    /// What nodes are.
+    pub input: Input,
+    /// Whose nodes they are.
+    pub members: Membership,
+}
+
+/// A network that classifies graphs.
+#[derive(Debug)]
+pub struct GraphClassifier {
+    config: ClassifierConfig,
+    encoder: Network,
+    head: Linear,
+    num_classes: usize,
+}
+
+/// The site of the head's dropout, beyond those of layers and bodies.
+const HEAD_SITE: u64 = 4 << 32;
+
+impl GraphClassifier {
+    /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and `head.bias`.
+    /// `mean_log_degree` is for PNA. Networks that are trained one learner after the other have no single representation and
+    /// are refused.
+    pub fn new(
+        config: &ClassifierConfig,
+        in_dim: usize,
+        num_classes: usize,
+        mean_log_degree: f64,
+        seed: u64,
+    ) -> crate::Result<Self> {
+        config.check()?;
+        let hidden = config.network.hidden;
+        let mut encoder = Network::new(&config.network, in_dim, hidden, mean_log_degree, seed)?;
+        if encoder.num_learners() > 0 {
+            let what = format!(
+                "{} is trained one learner after the other on the nodes of one graph; choose another model for a set of graphs",
+                config.network.backbone
+            );
+            return Err(gnarl_graph::Error::argument("graph classification", what).into());
+        }
+        let head =
+            Linear::kaiming(encoder.params_mut(), "head", hidden, num_classes, true, &mut stream(seed, "head", 0))?
+                .free(encoder.params_mut());
+        Ok(Self { config: config.clone(), encoder, head, num_classes })
+    }
+
+    /// Its settings.
+    pub fn config(&self) -> &ClassifierConfig {
+        &self.config
+    }
+
+    /// Its parameters, the head's last.
+    pub fn params(&self) -> &Params {
+        self.encoder.params()
+    }
+
+    /// Number of input features.
+    pub fn in_dim(&self) -> usize {
+        self.encoder.in_dim()
+    }
+
+    /// Width of a graph's latent vector.
+    pub fn latent_dim(&self) -> usize {
+        self.head.in_dim()
+    }
+
+    /// Number of classes.
+    pub fn num_classes(&self) -> usize {
+        self.num_classes
+    }
+
+    /// The scalars of its learnable operator with their values, none for a fixed one.
+    pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
+        self.encoder.operator_scalars()
+    }
+
+    /// The weights of a pass that predicts.
+    pub fn weights(&self) -> Result<Weights> {
+        Ok(self.params().weights()?.detached())
+    }
+
+    /// The vectors of a batch's graphs, `[graphs, latent_dim]`; zeros for graphs without nodes.
+    pub fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
+        if batch.members.num_nodes() == 0 {
+            return Tensor::zeros((batch.members.num_graphs(), self.latent_dim()), DType::F32, &Device::Cpu);
+        }
+        let nodes = self.encoder.encode(&batch.hear, &batch.input, pass)?;
+        self.config.readout.forward(&batch.members, &nodes)
+    }
+
+    /// Class scores of graph vectors, before the softmax: `[graphs, num_classes]`.
+    pub fn classify(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
+        classify(&self.head, self.config.head_dropout, latent, pass)
+    }
+
+    /// Class scores of a batch's graphs.
+    pub fn scores(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
+        self.classify(&self.latent(batch, pass)?, pass)
+    }
+
+    /// Puts another head in the place of its own.
+    pub fn set_head(&self, head: &Head) -> Result<()> {
+        let own = |part: &str| self.params().list().iter().find(move |p| p.name == part);
+        for p in head.params.list() {
+            match own(&p.name) {
+                Some(own) if own.var.dims() == p.var.dims() => own.var.set(p.var.as_tensor())?,
+                _ => candle_core::bail!("a head of shape {:?} does not fit this classifier", p.var.dims()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A head by itself: `x · W + b` on graph vectors, with dropout before it while training.
+#[derive(Debug)]
+pub struct Head {
+    params: Params,
+    linear: Linear,
+    dropout: f32,
+}
+
+impl Head {
+    /// A fresh head, drawn from the seed.
+    pub fn new(latent_dim: usize, num_classes: usize, dropout: f32, seed: u64) -> Result<Self> {
+        let mut params = Params::default();
+        let rng = &mut stream(seed, "fresh head", 0);
+        let linear = Linear::kaiming(&mut params, "head", latent_dim, num_classes, true, rng)?.free(&mut params);
+        Ok(Self { params, linear, dropout })
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Class scores in a pass.
+    pub fn forward(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
+        classify(&self.linear, self.dropout, latent, pass)
+    }
+
+    /// Class scores without dropout, detached from any gradient.
+    pub fn scores(&self, latent: &Tensor) -> Result<Tensor> {
+        let weights = self.params.weights()?.detached();
+        self.forward(latent, &Pass::evaluation(&weights))
+    }
+}
+
+fn classify(head: &Linear, rate: f32, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
+    head.forward(&Input::Dense(dropout(latent, pass.dropout(rate, HEAD_SITE))?), pass)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::{adjacency, assert_close, path, plant};
+    use crate::nn::{Backbone, Backbone::Gcn};
+
+    fn config(backbone: Backbone) -> ClassifierConfig {
+        let network = NetworkConfig { hidden: 1, layers: 1, heads: 1, dropout: 0.0, ..NetworkConfig::new(backbone) };
+        ClassifierConfig { network, readout: Readout::Mean, head_dropout: 0.0 }
+    }
+
+    #[test]
+    fn by_hand() {
+        // The path 0–1–2 with one feature: sums over neighbours 2, 5, 2, minus 3 and through ReLU 0, 2, 0, mean 2/3.
+        let classifier = GraphClassifier::new(&config(Gcn), 1, 2, 0.0, 1).unwrap();
+        plant(classifier.params(), "layers.0.weight", &[1.0]);
+        plant(classifier.params(), "layers.0.bias", &[-3.0]);
+        plant(classifier.params(), "head.weight", &[3.0, -6.0]);
+        plant(classifier.params(), "head.bias", &[1.0, 0.5]);
+        let x = Tensor::new(&[[1f32], [2.0], [4.0]], &Device::Cpu).unwrap();
+        let batch = Batch { hear: adjacency(&path()).into(), input: x.into(), members: Membership::new(&[3]) };
+        let weights = classifier.weights().unwrap();
+        let scores = classifier.scores(&batch, &Pass::evaluation(&weights)).unwrap();
+        assert_close(&scores.to_vec2::<f32>().unwrap()[0], &[3.0, -3.5], 1e-6, "scores");
+        let head = Head::new(1, 2, 0.5, 7).unwrap();
+        plant(&head.params, "head.weight", &[0.0, 3.0]);
+        plant(&head.params, "head.bias", &[0.0, 0.0]);
+        classifier.set_head(&head).unwrap();
+        let weights = classifier.weights().unwrap();
+        let scores = classifier.scores(&batch, &Pass::evaluation(&weights)).unwrap();
+        assert_close(&scores.to_vec2::<f32>().unwrap()[0], &[0.0, 2.0], 1e-6, "with another head");
+        let wide = Head::new(2, 2, 0.5, 7).unwrap();
+        assert!(classifier.set_head(&wide).unwrap_err().to_string().contains("does not fit"));
+    }
+
+    #[test]
+    fn what_cannot_be_built_is_named() {
+        let e = GraphClassifier::new(&config(Backbone::AdaGcn), 1, 2, 0.0, 1).unwrap_err().to_string();
+        assert!(e.contains("adagcn is trained one learner after the other"), "{e}");
+        let e = GraphClassifier::new(&ClassifierConfig { head_dropout: 1.0, ..config(Gcn) }, 1, 2, 0.0, 1).unwrap_err();
+        assert_eq!(e.to_string(), "model: head dropout 1 must be at least 0 and below 1");
+    }
+}

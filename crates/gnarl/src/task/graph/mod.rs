@@ -1,0 +1,298 @@
+//! Graph classification (thesis ch. 7): a set of graphs, a classifier, folds and seeds in; accuracies and learning curves out.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`data`] | graphs made ready, batches of them, where node features come from |
+//! | [`training`] | a classifier on batches, a head on graph vectors |
+//!
+//! The seam for augmentation in latent space is [`training`]: read the vectors of the training graphs
+//! ([`Evaluation::latent`]), put others beside them, train a fresh head on all of them ([`train_head`]), let it score test
+//! vectors ([`Head::scores`]). For augmentation in graph space it is [`Augmentation`].
+
+pub mod data;
+pub mod training;
+
+use std::time::Instant;
+
+use gnarl_graph::{Graph, GraphSet, Labels, Split};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+pub use data::{DEGREE_CAP, GraphData, GraphPreparation, NodeFeatures};
+pub use training::{Evaluation, HeadTraining, TrainingSet, Vectors, latent, scores, train_classifier, train_head};
+
+use crate::augment::transform::transform_all;
+use crate::augment::{Augment, Augmentation, Components, Copies, Corruption, gratin};
+use crate::error::Result;
+use crate::nn::{ClassifierConfig, GraphClassifier, Head, NetworkConfig};
+use crate::train::{TrainConfig, Trained, Watch};
+
+/// Everything that fixes a run but its fold and seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GraphConfig {
+    /// The classifier.
+    pub classifier: ClassifierConfig,
+    /// How graphs are made ready.
+    pub preparation: GraphPreparation,
+    /// How the classifier is trained.
+    pub training: TrainConfig,
+    /// Graphs in a training step.
+    pub batch_size: usize,
+    /// What is done to the structure of training graphs.
+    pub corruption: Option<TrainingCorruption>,
+    /// The data axis.
+    pub augment: Augment,
+    /// Epochs of a fresh head, where the data axis trains one.
+    pub head_epochs: usize,
+    /// Of GRATIN: Gaussians in a class' mixture.
+    pub components: Components,
+}
+
+/// Corruption of the training graphs; validation and test graphs stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingCorruption {
+    /// Which edges change.
+    pub edges: Corruption,
+    /// Whether one-hot degrees stay those of the graph before it; else they are those of the corrupted one.
+    pub keep_degrees: bool,
+}
+
+/// A set made ready for a configuration: shared by all folds and initialisations.
+#[derive(Debug)]
+pub struct PreparedSet {
+    /// The graphs as they are: validated and tested on.
+    pub data: GraphData,
+    /// The graphs trained on, where they differ.
+    corrupted: Option<GraphData>,
+    /// The same before they were made ready, for what transforms them.
+    training_graphs: Vec<Graph>,
+    /// The graphs' classes.
+    pub labels: Labels,
+}
+
+impl PreparedSet {
+    /// Makes a set ready. The corruption of graph `i` depends on the seed and `i` alone: every fold, initialisation and method
+    /// sees the same. A set without labelled graphs is refused.
+    pub fn new(set: &GraphSet, config: &GraphConfig, seed: u64) -> Result<Self> {
+        if set.labels().classes().iter().all(Option::is_none) {
+            return Err(gnarl_graph::Error::argument("graph classification", "the set has no labelled graphs").into());
+        }
+        let make = |graphs: &[Graph]| GraphData::new(graphs, config.classifier.network.backbone, &config.preparation);
+        let mut training_graphs = set.graphs().to_vec();
+        let mut corrupted = None;
+        if let Some(corruption) = config.corruption {
+            if corruption.keep_degrees {
+                training_graphs = config.preparation.node_features.fixed(&training_graphs)?;
+            }
+            let before: Vec<&Graph> = training_graphs.iter().collect();
+            training_graphs = transform_all(&corruption.edges, &before, seed, 0)?;
+            corrupted = Some(make(&training_graphs)?);
+        }
+        Ok(Self { data: make(set.graphs())?, corrupted, training_graphs, labels: set.labels().clone() })
+    }
+
+    /// The graphs trained on.
+    pub fn training_data(&self) -> &GraphData {
+        self.corrupted.as_ref().unwrap_or(&self.data)
+    }
+
+    /// A classifier of the right size for these graphs, with the scalars that a learnable operator asks for.
+    pub fn classifier(&self, config: &ClassifierConfig, seed: u64) -> Result<GraphClassifier> {
+        let learnable = &self.data.hear().learnable;
+        let operator_scalars = learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
+        let network = NetworkConfig { operator_scalars, ..config.network.clone() };
+        let config = ClassifierConfig { network, ..config.clone() };
+        let (in_dim, classes) = (self.data.in_dim(), self.labels.num_classes());
+        GraphClassifier::new(&config, in_dim, classes, self.data.mean_log_degree(), seed)
+    }
+
+    /// The labelled ones among these graphs, and their classes.
+    fn labelled(&self, graphs: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        graphs.iter().filter_map(|&g| self.labels.get(g).map(|class| (g, class))).unzip()
+    }
+
+    fn evaluation(&self, graphs: &[u32], batch_size: usize) -> Result<Evaluation> {
+        let (graphs, classes) = self.labelled(graphs);
+        Evaluation::new(&self.data, &graphs, &classes, batch_size)
+    }
+}
+
+/// One run: one fold, one initialisation.
+#[derive(Debug, Clone, Serialize)]
+pub struct Run {
+    /// The seed of the initialisation, the order of graphs and dropout.
+    pub seed: u64,
+    /// The split's name.
+    pub split: String,
+    /// Test accuracy, per cent.
+    pub test_accuracy: f64,
+    /// Validation accuracy, per cent.
+    pub val_accuracy: f64,
+    /// What training the classifier came to.
+    pub trained: Trained,
+    /// Where the data axis trained a fresh head: what there was before, and how long it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Before>,
+    /// The scalars of a learnable operator with their learned values; none for a fixed one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub operator: Vec<(String, f64)>,
+    /// Seconds in all.
+    pub seconds: f64,
+}
+
+/// A classifier before the data axis trained a fresh head for it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Before {
+    /// Test accuracy of the head that was trained with the rest, per cent.
+    pub test_accuracy: f64,
+    /// Validation accuracy, likewise.
+    pub val_accuracy: f64,
+    /// Seconds of making vectors and training the head.
+    pub seconds: f64,
+}
+
+/// Trains one classifier on one fold and scores it. The classifier comes back trained, with the head that was scored.
+pub fn run(
+    prepared: &PreparedSet,
+    config: &GraphConfig,
+    split: &Split,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Run, GraphClassifier)> {
+    run_augmented(prepared, config, None, split, seed, watch)
+}
+
+/// The same with transformed copies of the training graphs.
+pub fn run_augmented(
+    prepared: &PreparedSet,
+    config: &GraphConfig,
+    augmentation: Option<Augmentation<'_>>,
+    split: &Split,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Run, GraphClassifier)> {
+    let start = Instant::now();
+    let classifier = prepared.classifier(&config.classifier, seed)?;
+    let (graphs, classes) = prepared.labelled(split.train());
+    let validate_on = prepared.evaluation(split.val(), config.batch_size)?;
+    let train_on = TrainingSet { data: prepared.training_data(), graphs: &graphs, classes: &classes, anew: None };
+    let train = |on: &TrainingSet<'_>| {
+        train_classifier(&classifier, on, &validate_on, &config.training, config.batch_size, seed, watch)
+    };
+    let trained = match augmentation {
+        None => train(&train_on)?,
+        Some(augmentation) => with_copies(prepared, config, augmentation, &train_on, seed, train)?,
+    };
+    let test_on = prepared.evaluation(split.test(), config.batch_size)?;
+    let (mut test_accuracy, mut val_accuracy) = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
+    let mut before = None;
+    if config.augment.retrains_head() {
+        let start = Instant::now();
+        let original = Evaluation::new(train_on.data, &graphs, &classes, config.batch_size)?.vectors(&classifier)?;
+        let validation = validate_on.vectors(&classifier)?;
+        let head = augmented_head(&classifier, config, &original, &validation, seed, watch)?;
+        classifier.set_head(&head)?;
+        before = Some(Before { test_accuracy, val_accuracy, seconds: start.elapsed().as_secs_f64() });
+        (test_accuracy, val_accuracy) = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
+    }
+    let run = Run {
+        seed,
+        split: split.name().to_string(),
+        test_accuracy,
+        val_accuracy,
+        trained,
+        before,
+        operator: classifier.operator_scalars()?,
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    Ok((run, classifier))
+}
+
+/// A fresh head as the data axis says: on the original vectors and what it puts beside them.
+fn augmented_head(
+    classifier: &GraphClassifier,
+    config: &GraphConfig,
+    original: &Vectors,
+    validation: &Vectors,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Head> {
+    let ClassifierConfig { head_dropout, .. } = config.classifier;
+    let fresh = Head::new(classifier.latent_dim(), classifier.num_classes(), head_dropout, seed)?;
+    // Twice as many vectors as there are graphs: the steps of an augmentation that draws one for each, and of its control.
+    let steps = (2 * original.classes.len()).div_ceil(config.batch_size);
+    let (epochs, batch_size) = (config.head_epochs, config.batch_size);
+    let training = HeadTraining { epochs, batch_size, steps: Some(steps) };
+    let quiet = Watch { on_epoch: &|_, _| (), stop: watch.stop };
+    let on = match config.augment {
+        Augment::None | Augment::Retrain => original.clone(),
+        Augment::Gratin => {
+            let drawn = gratin::draw(&original.to_matrix()?, &original.classes, config.components, seed)?;
+            original.beside(&drawn.vectors, &drawn.classes)?
+        }
+    };
+    Ok(train_head(fresh, &on, validation, training, &config.training, seed, &quiet)?.0)
+}
+
+/// Trains on transformed copies of the training graphs, beside the originals or in their place.
+fn with_copies(
+    prepared: &PreparedSet,
+    config: &GraphConfig,
+    augmentation: Augmentation<'_>,
+    on: &TrainingSet<'_>,
+    seed: u64,
+    train: impl Fn(&TrainingSet<'_>) -> Result<Trained>,
+) -> Result<Trained> {
+    let Augmentation { transform, copies, keep_originals } = augmentation;
+    let originals: Vec<&Graph> = on.graphs.iter().map(|&g| &prepared.training_graphs[g as usize]).collect();
+    let make = |epoch: usize| {
+        let mut graphs = transform_all(transform, &originals, seed, epoch)?;
+        if keep_originals {
+            graphs.extend(originals.iter().map(|&g| g.clone()));
+        }
+        GraphData::new(&graphs, config.classifier.network.backbone, &config.preparation)
+    };
+    let times = if keep_originals { 2 } else { 1 };
+    let classes = on.classes.repeat(times);
+    let graphs: Vec<u32> = (0..classes.len() as u32).collect();
+    let first = make(0)?;
+    let anew: Option<&(dyn Fn(usize) -> Result<GraphData> + Sync)> = match copies {
+        Copies::Fixed => None,
+        Copies::EachEpoch => Some(&make),
+    };
+    train(&TrainingSet { data: &first, graphs: &graphs, classes: &classes, anew })
+}
+
+/// Every fold with `inits` initialisations, side by side on the cores available, fold after fold in the result. Initialisation
+/// `j` of fold `i` has seed `seed + i + j · folds`; the results are those of running one after the other.
+pub fn runs(
+    prepared: &PreparedSet,
+    config: &GraphConfig,
+    folds: &[Split],
+    inits: usize,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Vec<Run>> {
+    let refuse = |what: &str| Err(gnarl_graph::Error::argument("graph classification", what).into());
+    if folds.is_empty() {
+        return refuse("there is no fold to run on");
+    }
+    if inits == 0 {
+        return refuse("0 initialisations of a fold; at least 1 is needed");
+    }
+    (0..folds.len() * inits)
+        .into_par_iter()
+        .map(|r| {
+            let (fold, init) = (r / inits, r % inits);
+            let seed = seed.wrapping_add((fold + init * folds.len()) as u64);
+            Ok(run(prepared, config, &folds[fold], seed, watch)?.0)
+        })
+        .collect()
+}
+
+/// One value for each fold: the mean over its initialisations.
+pub fn by_fold(runs: &[Run], inits: usize, value: impl Fn(&Run) -> f64) -> Vec<f64> {
+    runs.chunks(inits.max(1)).map(|fold| fold.iter().map(&value).sum::<f64>() / fold.len() as f64).collect()
+}

@@ -1,0 +1,300 @@
+//! Training a classifier on batches of graphs, and a head on graph vectors.
+
+use std::sync::Arc;
+
+use candle_core::{Device, Tensor};
+use gnarl_graph::DenseMatrix;
+use gnarl_graph::random::{mix, stream};
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use super::data::GraphData;
+use crate::error::Result;
+use crate::nn::{Batch, GraphClassifier, Head, Params, Pass};
+use crate::tensor::masked_cross_entropy;
+use crate::train::{Course, Targets, TrainConfig, Trained, Watch, follow};
+
+/// Graphs with their classes in kept batches, for what is asked again and again.
+#[derive(Debug)]
+pub struct Evaluation {
+    batches: Vec<Batch>,
+    targets: Targets,
+}
+
+impl Evaluation {
+    /// Graphs of known classes, `batch_size` at a time.
+    pub fn new(data: &GraphData, graphs: &[u32], classes: &[u32], batch_size: usize) -> Result<Self> {
+        Ok(Self { batches: data.batches(graphs, batch_size)?, targets: targets(classes) })
+    }
+
+    /// The graphs' vectors, `[graphs, latent_dim]`.
+    pub fn latent(&self, classifier: &GraphClassifier) -> Result<Tensor> {
+        latent(classifier, &self.batches)
+    }
+
+    /// The same with their classes.
+    pub fn vectors(&self, classifier: &GraphClassifier) -> Result<Vectors> {
+        Ok(Vectors { latent: self.latent(classifier)?, classes: self.classes().to_vec() })
+    }
+
+    /// The graphs' class scores.
+    pub fn scores(&self, classifier: &GraphClassifier) -> Result<Tensor> {
+        scores(classifier, &self.batches)
+    }
+
+    /// Per cent of the graphs that are put into their class.
+    pub fn accuracy(&self, classifier: &GraphClassifier) -> Result<f64> {
+        self.targets.accuracy(&self.scores(classifier)?)
+    }
+
+    /// The graphs' classes, in their order.
+    pub fn classes(&self) -> &[u32] {
+        &self.targets.classes
+    }
+}
+
+/// Graph vectors of a classifier as it is, without dropout or gradient: `[graphs, latent_dim]`.
+pub fn latent(classifier: &GraphClassifier, batches: &[Batch]) -> Result<Tensor> {
+    let weights = classifier.weights()?;
+    side_by_side(classifier.latent_dim(), batches, |batch| classifier.latent(batch, &Pass::evaluation(&weights)))
+}
+
+/// Class scores of a classifier as it is: `[graphs, num_classes]`.
+pub fn scores(classifier: &GraphClassifier, batches: &[Batch]) -> Result<Tensor> {
+    let weights = classifier.weights()?;
+    side_by_side(classifier.num_classes(), batches, |batch| classifier.scores(batch, &Pass::evaluation(&weights)))
+}
+
+fn side_by_side(
+    width: usize,
+    batches: &[Batch],
+    one: impl Fn(&Batch) -> candle_core::Result<Tensor>,
+) -> Result<Tensor> {
+    let parts = batches.iter().map(one).collect::<candle_core::Result<Vec<_>>>()?;
+    Ok(match parts.is_empty() {
+        true => Tensor::zeros((0, width), candle_core::DType::F32, &Device::Cpu)?,
+        false => Tensor::cat(&parts, 0)?,
+    })
+}
+
+/// All items in order, with their classes.
+fn targets(classes: &[u32]) -> Targets {
+    Targets { items: Arc::new((0..classes.len() as u32).collect()), classes: Arc::new(classes.to_vec()) }
+}
+
+/// Validation loss and accuracy of scores; zero where there is nothing to validate on.
+fn judged(scores: &Tensor, targets: &Targets) -> Result<(f32, f64)> {
+    if targets.items.is_empty() {
+        return Ok((0.0, 0.0));
+    }
+    let loss = masked_cross_entropy(scores, &targets.items, &targets.classes)?.to_scalar::<f32>()?;
+    Ok((loss, targets.accuracy(scores)?))
+}
+
+/// The graphs a classifier is trained on.
+pub struct TrainingSet<'a> {
+    /// Made ready.
+    pub data: &'a GraphData,
+    /// Which of them.
+    pub graphs: &'a [u32],
+    /// Their classes.
+    pub classes: &'a [u32],
+    /// Where the graphs are made anew in every epoch (counted from 1): how. They keep their number, order and classes.
+    pub anew: Option<&'a (dyn Fn(usize) -> Result<GraphData> + Sync)>,
+}
+
+/// Trains a classifier. Every epoch walks through the training graphs in an order of its own, `batch_size` at a time; where one
+/// batch holds them all it is made once and kept.
+pub fn train_classifier(
+    classifier: &GraphClassifier,
+    on: &TrainingSet<'_>,
+    validate_on: &Evaluation,
+    config: &TrainConfig,
+    batch_size: usize,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Trained> {
+    check_batches(batch_size, on.graphs.len())?;
+    let batch_size = batch_size.min(on.graphs.len());
+    let mut course =
+        Graphs { classifier, on, validate_on, batch_size, seed, order: Vec::new(), fresh: None, whole: None };
+    follow(&mut course, config, seed, watch)
+}
+
+fn check_batches(batch_size: usize, items: usize) -> Result<()> {
+    let refuse = |what: &str| Err(gnarl_graph::Error::argument("graph classification", what).into());
+    match (batch_size, items) {
+        (0, _) => refuse("batches of 0 graphs; at least 1 is needed"),
+        (_, 0) => refuse("there are no labelled graphs to train on"),
+        _ => Ok(()),
+    }
+}
+
+/// Batches of graphs, in another order every epoch.
+struct Graphs<'a> {
+    classifier: &'a GraphClassifier,
+    on: &'a TrainingSet<'a>,
+    validate_on: &'a Evaluation,
+    batch_size: usize,
+    seed: u64,
+    /// Positions among the training graphs.
+    order: Vec<u32>,
+    /// This epoch's graphs, where they are made anew.
+    fresh: Option<GraphData>,
+    /// All of them, where that is one batch which stays.
+    whole: Option<Batch>,
+}
+
+impl Graphs<'_> {
+    fn positions(&self, step: usize) -> &[u32] {
+        let from = step * self.batch_size;
+        &self.order[from..self.order.len().min(from + self.batch_size)]
+    }
+
+    fn assemble(&self, positions: &[u32]) -> Result<Batch> {
+        let ids: Vec<u32> = positions.iter().map(|&i| self.on.graphs[i as usize]).collect();
+        self.fresh.as_ref().unwrap_or(self.on.data).batch(&ids)
+    }
+}
+
+impl Course for Graphs<'_> {
+    fn params(&self) -> &Params {
+        self.classifier.params()
+    }
+
+    fn begin(&mut self, epoch: usize) -> Result<usize> {
+        let count = self.on.graphs.len();
+        let steps = count.div_ceil(self.batch_size);
+        if self.order.is_empty() || steps > 1 {
+            self.order = shuffled(count, self.seed, epoch);
+        }
+        if let Some(make) = self.on.anew {
+            self.fresh = Some(make(epoch)?);
+        } else if steps == 1 && self.whole.is_none() {
+            self.whole = Some(self.assemble(&self.order)?);
+        }
+        Ok(steps)
+    }
+
+    fn loss(&self, step: usize, pass: &Pass<'_>) -> Result<Tensor> {
+        let positions = self.positions(step);
+        let classes: Vec<u32> = positions.iter().map(|&i| self.on.classes[i as usize]).collect();
+        let scores = match &self.whole {
+            Some(batch) => self.classifier.scores(batch, pass)?,
+            None => self.classifier.scores(&self.assemble(positions)?, pass)?,
+        };
+        let targets = targets(&classes);
+        Ok(masked_cross_entropy(&scores, &targets.items, &targets.classes)?)
+    }
+
+    fn validate(&self) -> Result<(f32, f64)> {
+        judged(&self.validate_on.scores(self.classifier)?, &self.validate_on.targets)
+    }
+}
+
+fn shuffled(count: usize, seed: u64, epoch: usize) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..count as u32).collect();
+    order.shuffle(&mut stream(seed, "order of graphs", epoch as u64));
+    order
+}
+
+/// Graph vectors with their classes.
+#[derive(Debug, Clone)]
+pub struct Vectors {
+    /// `[vectors, latent_dim]`
+    pub latent: Tensor,
+    /// One per vector.
+    pub classes: Vec<u32>,
+}
+
+impl Vectors {
+    /// The vectors in f64, one a row.
+    pub fn to_matrix(&self) -> Result<DenseMatrix<f64>> {
+        let (rows, cols) = self.latent.dims2()?;
+        let values = self.latent.flatten_all()?.to_vec1::<f32>()?;
+        Ok(DenseMatrix::new(rows, cols, values.into_iter().map(f64::from).collect())?)
+    }
+
+    /// These vectors, and others behind them.
+    pub fn beside(&self, others: &DenseMatrix<f64>, classes: &[u32]) -> Result<Self> {
+        let values: Vec<f32> = others.data().iter().map(|&x| x as f32).collect();
+        let others = Tensor::from_vec(values, (others.num_rows(), others.num_cols()), &Device::Cpu)?;
+        Ok(Self { latent: Tensor::cat(&[&self.latent, &others], 0)?, classes: [&self.classes, classes].concat() })
+    }
+}
+
+/// How a fresh head is trained: with the classifier's optimiser settings at their start, for epochs of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeadTraining {
+    /// Passes over the vectors.
+    pub epochs: usize,
+    /// Vectors in a step.
+    pub batch_size: usize,
+    /// Steps in an epoch, whatever the number of vectors: an order that runs out is followed by another. `None` for one pass.
+    pub steps: Option<usize>,
+}
+
+/// Trains a fresh head on vectors; those of validation graphs choose the epoch as they do for a classifier.
+pub fn train_head(
+    fresh: Head,
+    on: &Vectors,
+    validate_on: &Vectors,
+    head: HeadTraining,
+    config: &TrainConfig,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Head, Trained)> {
+    check_batches(head.batch_size, on.classes.len())?;
+    let steps = head.steps.unwrap_or(on.classes.len().div_ceil(head.batch_size));
+    let validation = targets(&validate_on.classes);
+    let mut course =
+        HeadCourse { head: &fresh, on, validate_on, validation, settings: head, steps, seed, order: Vec::new() };
+    let config = TrainConfig { epochs: head.epochs, ..config.clone() };
+    let trained = follow(&mut course, &config, mix(seed ^ mix(0x4ead)), watch)?;
+    Ok((fresh, trained))
+}
+
+struct HeadCourse<'a> {
+    head: &'a Head,
+    on: &'a Vectors,
+    validate_on: &'a Vectors,
+    validation: Targets,
+    settings: HeadTraining,
+    steps: usize,
+    seed: u64,
+    order: Vec<u32>,
+}
+
+impl Course for HeadCourse<'_> {
+    fn params(&self) -> &Params {
+        self.head.params()
+    }
+
+    fn begin(&mut self, epoch: usize) -> Result<usize> {
+        let count = self.on.classes.len();
+        let wanted = if self.settings.steps.is_some() { self.steps * self.settings.batch_size } else { count };
+        self.order.clear();
+        for round in 0.. {
+            if self.order.len() >= wanted {
+                break;
+            }
+            self.order.extend(shuffled(count, mix(self.seed ^ mix(round)), epoch));
+        }
+        self.order.truncate(wanted);
+        Ok(self.steps)
+    }
+
+    fn loss(&self, step: usize, pass: &Pass<'_>) -> Result<Tensor> {
+        let from = step * self.settings.batch_size;
+        let rows = &self.order[from..self.order.len().min(from + self.settings.batch_size)];
+        let classes: Vec<u32> = rows.iter().map(|&i| self.on.classes[i as usize]).collect();
+        let vectors = self.on.latent.index_select(&Tensor::from_slice(rows, rows.len(), &Device::Cpu)?, 0)?;
+        let targets = targets(&classes);
+        Ok(masked_cross_entropy(&self.head.forward(&vectors, pass)?, &targets.items, &targets.classes)?)
+    }
+
+    fn validate(&self) -> Result<(f32, f64)> {
+        judged(&self.head.scores(&self.validate_on.latent)?, &self.validation)
+    }
+}
