@@ -89,6 +89,9 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Some(Command::Predict(args)) => output::print(global, commands::predict::run(global, args)?),
         Some(Command::Robustness(args)) => output::print(global, commands::robustness::run(global, args)?),
         Some(Command::Bench(BenchCommand::Epoch(args))) => output::print(global, commands::bench::epoch(global, args)?),
+        Some(Command::Bench(BenchCommand::Inference(args))) => {
+            output::print(global, commands::bench::inference(global, args)?)
+        }
         Some(Command::Bench(BenchCommand::Growth(args))) => {
             output::print(global, commands::growth::growth(global, args)?)
         }

@@ -1,0 +1,33 @@
+//! A model of your own under RobustCRF: any function from a graph to a matrix of class scores.
+//!
+//!     cargo run --release --example outside_model
+
+use gnarl::classifier::{Classifier, FromFn};
+use gnarl::inference::balls::{StructureBall, StructureLaw};
+use gnarl::inference::{Around, Crf, Defended};
+use gnarl_graph::dataset::embedded::karate;
+use gnarl_graph::{DenseMatrix, Graph};
+
+fn main() -> gnarl::Result<()> {
+    let graph = karate();
+
+    // The whole of the model: with which of four members, one from each group, does a member share the most friends?
+    let model = FromFn {
+        num_classes: 4,
+        function: |graph: &Graph| {
+            let near = |u: u32, v: u32| u == v || graph.has_edge(u, v);
+            let shared = |u: u32, v: u32| (0..34).filter(|&w| near(u, w) && near(v, w)).count() as f32;
+            let scores = (0..34).flat_map(|u| [8, 0, 23, 4].map(|known| shared(u, known))).collect();
+            Ok(DenseMatrix::new(34, 4, scores)?)
+        },
+    };
+
+    let around = Around::Structure(StructureBall { share: 0.1, law: StructureLaw::Thesis });
+    let defended = Defended { model: &model, crf: Crf::new(0.05), around: &around, seed: 0 };
+    let (plain, agreed) = (model.scores(&graph)?, defended.distributions(&graph)?);
+    println!("node  its own scores  agreed over neighbouring graphs");
+    for u in [2, 8, 9, 30] {
+        println!("{u:4}  {:?}  {:?}", plain.row(u), agreed.row(u));
+    }
+    Ok(())
+}
