@@ -28,6 +28,7 @@ pub fn stream(seed: u64, purpose: &str, index: u64) -> Rng {
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection in which every input bit moves every output bit.
 /// For keys that are derived from keys.
+#[inline]
 pub fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
+use crate::tensor::elementary::exponentials;
 use crate::train::argmax;
 
 /// How neighbours of an input are drawn.
@@ -136,11 +137,11 @@ impl Crf {
         if scores.data().iter().any(|s| s.is_nan()) {
             return Err(Error::Graph(gnarl_graph::Error::argument("inference", "the model answers NaN")));
         }
-        for i in 0..scores.num_rows() {
-            let row = scores.row_mut(i);
-            match self.output {
-                Output::Probabilities => softmax(row),
-                Output::Hard => {
+        match self.output {
+            Output::Probabilities => softmax_rows(&mut scores),
+            Output::Hard => {
+                for i in 0..scores.num_rows() {
+                    let row = scores.row_mut(i);
                     let class = argmax(row);
                     row.iter_mut().enumerate().for_each(|(c, s)| *s = f32::from(u8::from(c == class)));
                 }
@@ -153,16 +154,20 @@ impl Crf {
 /// More than any study asks for: a slip of the finger should not run for days.
 const MOST_EVALUATIONS: usize = 1_000_000;
 
-/// Makes scores a distribution.
-pub(crate) fn softmax(row: &mut [f32]) {
-    let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut total = 0.0;
-    for score in row.iter_mut() {
+/// Makes every row of scores a distribution.
+fn softmax_rows(scores: &mut DenseMatrix<f32>) {
+    let (rows, width) = (scores.num_rows(), scores.num_cols());
+    let mut flat = scores.data().to_vec();
+    for row in flat.chunks_exact_mut(width.max(1)) {
+        let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         // Of an infinite score, all of it.
-        *score = if *score == largest { 1.0 } else { (*score - largest).exp() };
-        total += *score;
+        row.iter_mut().for_each(|s| *s = if *s == largest { 0.0 } else { *s - largest });
     }
-    row.iter_mut().for_each(|score| *score /= total);
+    exponentials(&mut flat);
+    for (i, row) in flat.chunks_exact(width.max(1)).enumerate().take(rows) {
+        let total: f32 = row.iter().sum();
+        scores.row_mut(i).iter_mut().zip(row).for_each(|(s, e)| *s = e / total);
+    }
 }
 
 /// What the update walks over: graphs, or what stands for them where a model allows a shortcut.

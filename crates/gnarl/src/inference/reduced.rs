@@ -106,17 +106,15 @@ impl Tree for Heard<'_> {
 
     fn draw(&self, centre: &Point, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Point, f64)>> {
         let width = self.reduced.dim();
-        let mut step = vec![0f32; width];
-        let (mut heard, mut rest) = (centre.heard.clone(), Vec::with_capacity(centre.rest.len()));
+        let mut heard = vec![0f32; centre.heard.len()];
+        let beyond = self.ball.rows_and_beyond(&mut heard, rng);
+        let mut rest = Vec::with_capacity(centre.rest.len());
         let (mut product, mut length) = (0.0, 0.0);
-        for (row, &outside) in heard.chunks_exact_mut(width).zip(&centre.rest) {
-            let beyond = self.ball.row_and_beyond(&mut step, rng);
-            let (mut along_heard, mut step_heard) = (0f32, 0f32);
-            for (x, z) in row.iter_mut().zip(&step) {
-                along_heard += *x * z;
-                step_heard += z * z;
-                *x += z;
-            }
+        let rows = heard.chunks_exact_mut(width).zip(centre.heard.chunks_exact(width));
+        for ((step, row), (&outside, beyond)) in rows.zip(centre.rest.iter().zip(&beyond)) {
+            let along_heard: f32 = step.iter().zip(row).map(|(z, x)| z * x).sum();
+            let step_heard: f32 = step.iter().map(|z| z * z).sum();
+            step.iter_mut().zip(row).for_each(|(z, x)| *z += x);
             product += f64::from(along_heard) + outside * beyond.along;
             length += beyond.squared_norm;
             let step_rest = beyond.squared_norm - f64::from(step_heard);

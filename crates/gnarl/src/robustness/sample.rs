@@ -17,6 +17,8 @@ use rand::RngExt;
 use rand_distr::{ChiSquared, Distribution, Exp1, Gamma, StandardNormal};
 use serde::{Serialize, Serializer};
 
+use crate::tensor::elementary::standard_normals;
+
 /// The norm of a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Norm {
@@ -248,6 +250,30 @@ impl ReducedBall {
         let mut beyond = along * along + chi_square(rest.saturating_sub(1), rng);
         let scale = self.scaled(heard, &mut beyond, rng);
         Beyond { along: along * scale, squared_norm: beyond * scale * scale }
+    }
+
+    /// [`row_and_beyond`](Self::row_and_beyond) for many rows at once, `[rows, heard]`: the same law from other draws, faster.
+    pub fn rows_and_beyond(&self, heard: &mut [f32], rng: &mut Rng) -> Vec<Beyond> {
+        let rest = self.features - self.heard;
+        let rows = heard.len() / self.heard.max(1);
+        standard_normals(rng.random(), heard);
+        let mut along = vec![0f32; if rest > 0 { rows } else { 0 }];
+        standard_normals(rng.random(), &mut along);
+        along.resize(rows, 0.0);
+        let others = (rest > 1).then(|| ChiSquared::new((rest - 1) as f64).expect("at least one degree of freedom"));
+        let mut beyond = Vec::with_capacity(rows);
+        for (row, along) in heard.chunks_exact_mut(self.heard.max(1)).zip(along) {
+            let along = f64::from(along);
+            let inside: f32 = row.iter().map(|z| z * z).sum();
+            let squares = f64::from(inside) + along * along + others.map_or(0.0, |law| law.sample(rng));
+            // u^(1/K) is exp(-e / K) with e exponential.
+            let e: f64 = rng.sample(Exp1);
+            let radius = self.epsilon * (-e / self.features.max(1) as f64).exp();
+            let scale = if squares > 0.0 { radius / squares.sqrt() } else { 0.0 };
+            row.iter_mut().for_each(|z| *z *= scale as f32);
+            beyond.push(Beyond { along: along * scale, squared_norm: squares * scale * scale });
+        }
+        beyond
     }
 
     /// Draws the heard coordinates, adds their squares to `squares`, scales them, and returns the scale.

@@ -11,6 +11,7 @@ mod activation;
 mod adam;
 mod attention;
 mod dense;
+pub(crate) mod elementary;
 mod factored;
 mod kernels;
 mod loss;
