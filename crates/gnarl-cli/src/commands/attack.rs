@@ -72,6 +72,9 @@ pub struct AttackOptions {
     /// Of pgd-features: starting points [default: 2]
     #[arg(long, value_name = "N")]
     pub starts: Option<usize>,
+    /// Of pgd-features: share of a node's features that may move; below one half a defence by the median sees nothing [default: 1]
+    #[arg(long, value_name = "SHARE")]
+    pub support: Option<f64>,
     /// Of pgd-structure: pairs without an edge that are looked at together [default: 50000]
     #[arg(long, value_name = "PAIRS")]
     pub block: Option<usize>,
@@ -82,8 +85,8 @@ pub struct AttackOptions {
 
 impl AttackOptions {
     fn attack(&self) -> gnarl_graph::Result<Attack> {
-        let Self { norm, scope, loss, steps, starts, block, draws, .. } = *self;
-        Attack::new(self.attack, self.budget, Options { norm, scope, loss, steps, starts, block, draws })
+        let Self { norm, scope, loss, steps, starts, support, block, draws, .. } = *self;
+        Attack::new(self.attack, self.budget, Options { norm, scope, loss, steps, starts, support, block, draws })
     }
 }
 

@@ -188,6 +188,8 @@ pub struct Options {
     pub steps: Option<usize>,
     /// pgd-features: starting points.
     pub starts: Option<usize>,
+    /// pgd-features: share of a node's entries that may move.
+    pub support: Option<f64>,
     /// pgd-structure: pairs without an edge that are looked at together.
     pub block: Option<usize>,
     /// pgd-structure: draws of whole flips.
@@ -236,7 +238,7 @@ impl Attack {
     /// budget that is no number or negative, a share of edges above one, and options that do not belong to the attack.
     pub fn new(kind: Kind, budget: Option<f64>, options: Options) -> gnarl_graph::Result<Self> {
         let amount = budget.unwrap_or(kind.usual_budget());
-        let Options { norm, scope, loss, steps, starts, block, draws } = options;
+        let Options { norm, scope, loss, steps, starts, support, block, draws } = options;
         let belongs = |known: bool, name: &'static str, to: &str| match known {
             true => Ok(()),
             false => Err(gnarl_graph::Error::argument(name, format!("belongs to {to}, and the attack is {kind}"))),
@@ -245,6 +247,7 @@ impl Attack {
         belongs(features || norm.is_none(), "norm", "pgd-features")?;
         belongs(features || scope.is_none(), "scope", "pgd-features")?;
         belongs(features || starts.is_none(), "starts", "pgd-features")?;
+        belongs(features || support.is_none(), "support", "pgd-features")?;
         belongs(structure || block.is_none(), "block", "pgd-structure")?;
         belongs(structure || draws.is_none(), "draws", "pgd-structure")?;
         belongs(features || structure || loss.is_none(), "loss", "pgd-features and pgd-structure")?;
@@ -257,6 +260,7 @@ impl Attack {
                     steps: steps.unwrap_or(usual.steps),
                     starts: starts.unwrap_or(usual.starts),
                     loss: loss.unwrap_or(usual.loss),
+                    support: support.unwrap_or(usual.support),
                 };
                 search.check()?;
                 let (norm, scope) = (norm.unwrap_or(Norm::L2), scope.unwrap_or(Scope::Node));

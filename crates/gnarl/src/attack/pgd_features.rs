@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::nn::{Input, Propagation};
 
 /// How perturbations of features are sought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PgdFeatures {
     /// Steps from each starting point.
     pub steps: usize,
@@ -31,11 +31,14 @@ pub struct PgdFeatures {
     pub starts: usize,
     /// What is climbed.
     pub loss: Loss,
+    /// The share of a node's entries that may move, those the search moves furthest. With less than half, the median entry stays
+    /// as it was, which is where a defence would read off noise.
+    pub support: f64,
 }
 
 impl Default for PgdFeatures {
     fn default() -> Self {
-        Self { steps: 100, starts: 2, loss: Loss::Margin }
+        Self { steps: 100, starts: 2, loss: Loss::Margin, support: 1.0 }
     }
 }
 
@@ -46,6 +49,10 @@ impl PgdFeatures {
             if count == 0 {
                 return Err(GraphError::argument("attack", format!("{name} must be at least 1")));
             }
+        }
+        if !(self.support > 0.0 && self.support <= 1.0) {
+            let what = format!("support {} must be above 0 and at most 1", self.support);
+            return Err(GraphError::argument("attack", what));
         }
         Ok(())
     }
@@ -63,7 +70,7 @@ pub(super) fn attack(scene: &Scene<'_>, budget: FeatureBudget, settings: PgdFeat
     if features.num_cols() == 0 {
         return Ok(scene.graph.clone());
     }
-    let field = Field::new(model, scene.graph, features, budget.radii(features))?;
+    let field = Field::new(model, scene.graph, features, budget.radii(features), settings.support)?;
     let clean = field.scores(&field.base)?;
     let width = model.network().num_classes();
     let objective = Objective::new(settings.loss, targets, &clean, width);
@@ -89,10 +96,16 @@ struct Field<'a> {
     /// Numbers in a row of a perturbation.
     width: usize,
     radii: Radii,
+    /// How many entries of a row may move, where not all.
+    support: Option<usize>,
 }
 
 impl<'a> Field<'a> {
-    fn new(model: &'a WhiteBox, graph: &Graph, features: &'a Features, radii: Radii) -> Result<Self> {
+    fn new(model: &'a WhiteBox, graph: &Graph, features: &'a Features, radii: Radii, support: f64) -> Result<Self> {
+        let support = (support < 1.0).then(|| ((support * features.num_cols() as f64) as usize).max(1));
+        if support.is_some() && radii.together.is_some() {
+            return Err(refused("a support is for a budget of every node, not of the whole matrix"));
+        }
         let input = model.input(graph)?;
         let reduced = model.reduced()?;
         let base = match reduced {
@@ -101,10 +114,19 @@ impl<'a> Field<'a> {
         };
         // In L2 a perturbation need not leave what is heard.
         let width = match (radii.norm, reduced) {
-            (Norm::L2, Some(reduced)) => reduced.dim(),
+            (Norm::L2, Some(reduced)) if support.is_none() => reduced.dim(),
             _ => features.num_cols(),
         };
-        Ok(Self { model, features, hear: model.propagation(graph)?, base: base.detach(), reduced, width, radii })
+        Ok(Self {
+            model,
+            features,
+            hear: model.propagation(graph)?,
+            base: base.detach(),
+            reduced,
+            width,
+            radii,
+            support,
+        })
     }
 
     fn num_rows(&self) -> usize {
@@ -132,6 +154,7 @@ impl<'a> Field<'a> {
             }
             // With a budget for all, rows keep their sizes relative to each other.
             if self.radii.together.is_none() {
+                self.keep_support(row);
                 scale_to(row, self.radii.rows[i], self.radii.norm);
             }
         });
@@ -139,6 +162,15 @@ impl<'a> Field<'a> {
             scale_to(&mut delta, together, Norm::L2);
         }
         delta
+    }
+
+    /// Leaves of a row only the entries that may move, the largest, of equals the first.
+    fn keep_support(&self, row: &mut [f32]) {
+        let Some(count) = self.support.filter(|count| *count < row.len()) else { return };
+        let mut order: Vec<u32> = (0..row.len() as u32).collect();
+        let larger = |a: &u32, b: &u32| row[*b as usize].abs().total_cmp(&row[*a as usize].abs()).then(a.cmp(b));
+        order.select_nth_unstable_by(count, larger);
+        order[count..].iter().for_each(|&i| row[i as usize] = 0.0);
     }
 
     /// Steps of projected ascent; the best point on the way.
@@ -236,6 +268,7 @@ impl<'a> Field<'a> {
                             row.iter_mut().zip(slope).for_each(|(d, &g)| *d += way(g));
                         }
                     }
+                    self.keep_support(row);
                     shrink_to(row, radius, self.radii.norm);
                 },
             );
@@ -250,7 +283,7 @@ impl<'a> Field<'a> {
             return Ok(graph.clone());
         }
         let lift = match (self.radii.norm, self.reduced) {
-            (Norm::L2, Some(reduced)) => Some(reduced.basis.t()?.contiguous()?),
+            (Norm::L2, Some(reduced)) if self.support.is_none() => Some(reduced.basis.t()?.contiguous()?),
             _ => None,
         };
         let (rows, cols) = (self.num_rows(), self.features.num_cols());
@@ -454,5 +487,35 @@ mod tests {
                 run(&model, &graph, share, Options { steps: Some(3), ..options(norm, scope) }, 1);
             }
         }
+    }
+
+    #[test]
+    fn a_support_leaves_the_other_entries_alone_and_takes_some_of_the_strength() {
+        let graph = graph(1);
+        let (model, targets) = (trained(&graph, Backbone::Gcn), targets(&graph));
+        let scene = Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels() };
+        let columns = graph.features().unwrap().num_cols();
+        let moved = |share: f64| {
+            let options = Options { steps: Some(20), starts: Some(1), support: Some(share), ..Options::default() };
+            let attacked = Attack::new(Kind::PgdFeatures, Some(0.3), options).unwrap().run(&scene, 1).unwrap();
+            let (mut before, mut after) = (vec![0f32; columns], vec![0f32; columns]);
+            let most = (0..graph.num_nodes()).map(|i| {
+                write_row(graph.features().unwrap(), i, &mut before);
+                write_row(attacked.graph.features().unwrap(), i, &mut after);
+                before.iter().zip(&after).filter(|(a, b)| a != b).count()
+            });
+            most.max().unwrap()
+        };
+        let few = moved(0.4);
+        assert!(few > 0 && few <= (0.4 * columns as f64) as usize, "{few} of {columns}");
+        assert!(moved(1.0) > few);
+        for wrong in [0.0, -1.0, 1.5, f64::NAN] {
+            let options = Options { support: Some(wrong), ..Options::default() };
+            let e = Attack::new(Kind::PgdFeatures, None, options).unwrap_err().to_string();
+            assert!(e.contains("support"), "{e}");
+        }
+        let options = Options { support: Some(0.4), scope: Some(Scope::Matrix), ..Options::default() };
+        let e = Attack::new(Kind::PgdFeatures, None, options).unwrap().run(&scene, 1).unwrap_err().to_string();
+        assert!(e.contains("whole matrix"), "{e}");
     }
 }

@@ -257,8 +257,16 @@ mod tests {
         Attack::new(kind, Some(0.1), options).unwrap().run(&scene, seed)
     }
 
-    const QUICK: Options =
-        Options { steps: Some(30), block: Some(3000), norm: None, scope: None, loss: None, starts: None, draws: None };
+    const QUICK: Options = Options {
+        steps: Some(30),
+        block: Some(3000),
+        norm: None,
+        scope: None,
+        loss: None,
+        starts: None,
+        support: None,
+        draws: None,
+    };
 
     #[test]
     fn it_beats_dice_and_chance() {
