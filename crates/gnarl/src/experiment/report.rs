@@ -404,16 +404,7 @@ mod tests {
 
     fn ours(runs: &[f64], splits: &[&str]) -> Ours {
         let splits = splits.iter().map(ToString::to_string).collect();
-        Ours::new(Measured {
-            values: runs.to_vec(),
-            splits,
-            curve: vec![],
-            seconds: 0.0,
-            operator: None,
-            parts: vec![],
-            depth: None,
-        })
-        .unwrap()
+        Ours::new(Measured { values: runs.to_vec(), splits, ..Measured::default() }).unwrap()
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Instant;
 use gnarl_graph::dataset::{self, Loaded, registry};
 use serde::Serialize;
 
-use super::cell::{CellConfig, Measured, Work};
+use super::cell::{CellConfig, Measured};
 use super::report::{Report, Status};
 use super::table::{Table, dataset_name};
 use crate::error::{Error, Result};
@@ -349,19 +349,7 @@ fn work(config: &CellConfig) -> f64 {
     let size = registry::get(&config.dataset).map_or(1.0, |entry| {
         (entry.expected.nodes + 2 * entry.expected.undirected_edges.unwrap_or(entry.expected.nodes)) as f64
     });
-    match &config.work {
-        Work::Property(_) => size,
-        Work::BestDepth { network, training, runs, .. } => {
-            size * (network.hidden * training.epochs * runs * (network.layers + 1)) as f64
-        }
-        Work::Halves { network, training, runs, .. } => size * (network.hidden * training.epochs * runs) as f64,
-        Work::NodeClassification { network, training, runs, preparation, .. } => {
-            size * (network.hidden * training.epochs * runs * preparation.operator.candidates()) as f64
-        }
-        Work::AdaptiveDepth { network, training, scheme, runs, .. } => {
-            size * (network.hidden * training.epochs * runs * scheme.num_trainings(network.layers)) as f64
-        }
-    }
+    size * config.work.effort()
 }
 
 /// A worker that panicked has left nothing half done: what the lock guards is replaced whole.
