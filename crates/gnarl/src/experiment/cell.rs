@@ -15,6 +15,7 @@ use gnarl_graph::{Graph, Split};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::attacked::{ByAttack, UnderAttack};
 use super::table::{MAX_DEPTH, Measure, Property, Spec};
 use crate::depth::{Kind, Scheme};
 use crate::error::{Error, Result};
@@ -54,8 +55,12 @@ pub enum Work {
     Halves(Runs<Joined>),
     /// Runs of node classification with an exit at every layer, and the thesis' policies on top.
     AdaptiveDepth(Runs<Exits>),
+    /// Attacks on trained models: run `i` takes split `i` and seed `seed + i`.
+    Attacked(Runs<UnderAttack>),
     /// A property of the graph.
     Property(Property),
+    /// Nothing: what the thesis has here is not in gnarl.
+    Missing(&'static str),
 }
 
 /// A network, trained so many times, and what a kind of work adds to that. The order of the fields is part of a cell's name.
@@ -116,10 +121,12 @@ impl Work {
     pub(super) fn effort(&self) -> f64 {
         match self {
             Work::Property(_) => 1.0,
+            Work::Missing(_) => 0.0,
             Work::NodeClassification(runs) => runs.effort() * runs.preparation.operator.candidates() as f64,
             Work::BestDepth(runs) => runs.effort() * (runs.network.layers + 1) as f64,
             Work::Halves(runs) => runs.effort(),
             Work::AdaptiveDepth(runs) => runs.effort() * runs.more.scheme.num_trainings(runs.network.layers) as f64,
+            Work::Attacked(runs) => runs.effort() * runs.trainings() as f64,
         }
     }
 }
@@ -145,13 +152,20 @@ pub struct Measured {
     /// What the exits came to, of a network that has them at every layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<Box<ByDepth>>,
+    /// What an attack came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attacked: Option<Box<ByAttack>>,
 }
 
 impl Measured {
     /// The same with the figures of one measure, where there are several to choose from.
     pub fn through(mut self, measure: Option<Measure>) -> Self {
-        if let (Some(depth), Some(measure)) = (&self.depth, measure) {
+        let Some(measure) = measure else { return self };
+        if let Some(depth) = &self.depth {
             self.values = depth.of(measure);
+        }
+        if let Some(attacked) = &self.attacked {
+            (self.values, self.parts) = (attacked.of(measure), attacked.parts(measure));
         }
         self
     }
@@ -192,6 +206,7 @@ impl ByDepth {
                 Centrality::ALL.iter().position(|c| *c == kind).and_then(|at| self.policies.get(at))
             }
             Measure::Oracle => Some(&self.oracle),
+            Measure::Clean(_) | Measure::Attacked(_) | Measure::TrainingSeconds => None,
         };
         found.cloned().unwrap_or_default()
     }
@@ -233,7 +248,9 @@ struct Kept {
 
 impl CellConfig {
     /// The cell of a spec on a dataset (by registry name), with a recipe's settings.
-    pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Self {
+    ///
+    /// Fails for an attack whose budget means nothing.
+    pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Result<Self> {
         let chapter_4 = |backbone: Backbone, depth: usize| {
             let (network, training, features) = recipe.depth_settings(dataset, backbone, depth);
             let preparation = Preparation { operator: OperatorChoice::Usual, features };
@@ -241,6 +258,10 @@ impl CellConfig {
         };
         let work = match spec {
             Spec::Property(property) => Work::Property(property),
+            Spec::Missing(what) => Work::Missing(what),
+            Spec::Attacked { model, threat, .. } => {
+                Work::Attacked(model.runs(dataset, recipe, runs, seed).with(UnderAttack::new(threat, dataset)?))
+            }
             Spec::BestDepth { backbone } => Work::BestDepth(chapter_4(backbone, MAX_DEPTH)),
             Spec::Halves { depth } => {
                 Work::Halves(chapter_4(Backbone::Gcn, depth).with(Joined { nodes: HALVES_NODES }))
@@ -255,7 +276,7 @@ impl CellConfig {
                 Work::AdaptiveDepth(chapter_4(backbone, MAX_DEPTH).with(Exits { scheme }))
             }
         };
-        Self { version: VERSION, dataset: dataset.to_string(), work }
+        Ok(Self { version: VERSION, dataset: dataset.to_string(), work })
     }
 
     /// Where it is kept under `folder`.
@@ -296,12 +317,16 @@ impl CellConfig {
         let start = Instant::now();
         let found = match &self.work {
             Work::Property(property) => {
-                Some(Measured { values: vec![property.of(loaded.graph()?)?], ..Measured::default() })
+                let graph = loaded.graph()?;
+                let (values, parts) = (vec![property.of(graph)?], property.parts(graph));
+                Some(Measured { values, parts, ..Measured::default() })
             }
             Work::NodeClassification(runs) => classify(loaded, runs, stop)?.map(|(found, _)| found),
             Work::BestDepth(runs) => best_depth(loaded, runs, stop)?,
             Work::Halves(runs) => halves(loaded.graph()?, runs, stop)?,
             Work::AdaptiveDepth(runs) => adaptive_depth(loaded, runs, stop)?,
+            Work::Attacked(runs) => runs.attack(loaded, stop)?,
+            Work::Missing(what) => return Err(gnarl_graph::Error::argument("cell", *what).into()),
         };
         let seconds = start.elapsed().as_secs_f64();
         Ok(found.map(|found| Measured { seconds, ..found }))
@@ -446,7 +471,7 @@ mod tests {
     #[test]
     fn names_of_kept_cells_stay() {
         let name = |spec, dataset| {
-            let file = CellConfig::new(spec, dataset, Recipe::Thesis, 10, 0).file(Path::new("")).unwrap();
+            let file = CellConfig::new(spec, dataset, Recipe::Thesis, 10, 0).unwrap().file(Path::new("")).unwrap();
             file.display().to_string()
         };
         let adjacency = gcn(gnarl_graph::operator::ClassicalOperator::Adjacency);
@@ -459,7 +484,7 @@ mod tests {
     #[test]
     fn a_stored_cell_serves_its_own_configuration_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let config = CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 0);
+        let config = CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 0).unwrap();
         let measured = Measured {
             values: vec![81.3, 80.9],
             splits: vec!["public".into()],
@@ -472,11 +497,11 @@ mod tests {
         assert_eq!(config.store(measured.clone(), dir.path()).unwrap(), measured);
         assert_eq!(config.stored(dir.path()).unwrap(), Some(measured));
         for other in [
-            CellConfig::new(vanilla(Backbone::Gin), "cora", Recipe::Thesis, 10, 0),
-            CellConfig::new(vanilla(Backbone::Gcn), "citeseer", Recipe::Thesis, 10, 0),
-            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Default, 10, 0),
-            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 3, 0),
-            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 1),
+            CellConfig::new(vanilla(Backbone::Gin), "cora", Recipe::Thesis, 10, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "citeseer", Recipe::Thesis, 10, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Default, 10, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 3, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 1).unwrap(),
         ] {
             assert_ne!(other.file(dir.path()).unwrap(), config.file(dir.path()).unwrap());
             // Even under the other's name, the file says whose it is.
