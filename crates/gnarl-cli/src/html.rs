@@ -99,12 +99,6 @@ pub const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e6
 /// Learning curves as an inline drawing: steps to the right, values upwards, a legend beside. Values that are not finite
 /// are left out.
 pub fn line_chart(title: &str, y_label: &str, lines: &[Line<'_>]) -> String {
-    let steps = lines.iter().map(|line| line.values.len()).max().unwrap_or(0).max(2);
-    line_chart_between(title, y_label, ("1", &format!("epoch {steps}")), lines)
-}
-
-/// The same over any steps, of which the first and the last are named.
-pub fn line_chart_between(title: &str, y_label: &str, ends: (&str, &str), lines: &[Line<'_>]) -> String {
     const LEFT: f64 = 52.0;
     const TOP: f64 = 30.0;
     const WIDTH: f64 = 520.0;
@@ -140,14 +134,12 @@ pub fn line_chart_between(title: &str, y_label: &str, ends: (&str, &str), lines:
         );
     }
     svg += &format!(
-        "<text x=\"{LEFT}\" y=\"{0}\">{4}</text><text x=\"{1}\" y=\"{0}\" text-anchor=\"end\">{5}</text>\
+        "<text x=\"{LEFT}\" y=\"{0}\">1</text><text x=\"{1}\" y=\"{0}\" text-anchor=\"end\">epoch {steps}</text>\
          <text x=\"{2}\" y=\"{0}\" text-anchor=\"middle\">{3}</text>\n",
         TOP + HEIGHT + 18.0,
         LEFT + WIDTH,
         LEFT + WIDTH / 2.0,
-        escape(y_label),
-        escape(ends.0),
-        escape(ends.1)
+        escape(y_label)
     );
     for (i, line) in lines.iter().enumerate() {
         let colour = COLOURS[i % COLOURS.len()];

@@ -2,7 +2,6 @@
 //!
 //! Text is drawn with a font that is part of the program, so a picture is the same on every machine and needs no font there.
 //! Charts inside pages are [`html`](crate::html)'s.
-#![allow(dead_code, reason = "line charts wait for the studies of depth and robustness")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;

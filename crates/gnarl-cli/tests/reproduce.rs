@@ -4,9 +4,9 @@ mod common;
 use common::{gnarl, json, one_object, real_data, refusal, text};
 use std::path::Path;
 
-/// A small graph in Cornell's place: two rings of 12 pages, each of one class, features that tell them apart.
-fn small_cornell(data: &Path) {
-    let folder = data.join("geom-gcn/cornell");
+/// A small graph in the place of Cornell or Texas: two rings of 12 pages, each of one class, features that tell them apart.
+fn small(data: &Path, name: &str) {
+    let folder = data.join("geom-gcn").join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let mut nodes = String::from("node_id\tfeature\tlabel\n");
     let mut edges = String::from("node_id\tnode_id\n");
@@ -24,7 +24,7 @@ fn the_list_names_every_table() {
     let shown = text(&["reproduce", "list"]);
     let listed = json(&["reproduce", "list"]);
     let tables = listed["tables"].as_array().unwrap();
-    assert_eq!(tables.len(), 21);
+    assert_eq!(tables.len(), 29);
     for table in tables {
         assert!(shown.contains(table["name"].as_str().unwrap()), "{shown}");
     }
@@ -68,7 +68,7 @@ fn without_data_everything_is_a_hole_and_nothing_fails() {
 fn a_table_is_run_written_and_continued() {
     let dir = tempfile::tempdir().unwrap();
     let (data, out) = (dir.path().join("data"), dir.path().join("out"));
-    small_cornell(&data);
+    small(&data, "cornell");
     let common = ["--data-dir", data.to_str().unwrap(), "--out", out.to_str().unwrap(), "--columns", "cornell"];
     let facts = json(&[&["reproduce", "graph_prop"][..], &common].concat());
     assert_eq!((facts["cells"].as_u64(), facts["cells_stored"].as_u64()), (Some(6), Some(6)));
@@ -161,4 +161,57 @@ fn the_comparison_of_depths_says_what_it_would_run() {
     let work =
         &json(&["reproduce", "dynam:fig:photo_synthetic", "--out", out])["rows"][0]["cells"][0]["config"]["work"];
     assert_eq!(work["halves"]["network"]["backbone"], "mlp", "depth 0 hears nobody");
+}
+
+#[test]
+fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let report = json(&["reproduce", "tab:results_node_classification", "--out", out]);
+    let cell = |report: &serde_json::Value, label: &str, column: usize| {
+        let rows = report["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["label"] == label).unwrap()["cells"][column].clone()
+    };
+    let gcorn = cell(&report, "psi 1.0: GCORN", 0);
+    let work = &gcorn["config"]["work"]["attacked"];
+    assert_eq!((&work["recipe"], &work["attack"]["budget"]["psi"]), (&"thesis-ch5".into(), &1.0.into()));
+    assert_eq!(work["network"]["weights"]["orthonormal"]["order"], 2);
+    assert_eq!((&work["training"]["weight_decay"], &work["inference"]), (&0.0.into(), &serde_json::Value::Null));
+    assert_eq!(gcorn["message"], "not in the data folder; gnarl data get cora");
+    assert_eq!(cell(&report, "PGD: AirGNN", 1)["message"], "AirGNN is not in gnarl yet");
+    let shown = text(&["reproduce", "results_node_classification", "--out", out]);
+    assert!(shown.contains("hole: Nettack is not in gnarl yet") && shown.contains("77.10 ± 1.80"), "{shown}");
+
+    let report = json(&["reproduce", "structure_results", "--out", out]);
+    let work = &cell(&report, "DICE, poisoning: RobustCRF", 2)["config"]["work"]["attacked"];
+    assert_eq!((&work["mode"], &work["attack"]["kind"]), (&"poisoning".into(), &"dice".into()));
+    let inference = &work["inference"];
+    assert_eq!((&inference["kind"], &inference["part"]), (&"robust-crf".into(), &"structure".into()));
+    assert_eq!((&inference["radius"], &inference["crf"]["sigma"]), (&0.04.into(), &0.05.into()), "CiteSeer's");
+    assert_eq!(work["protocol"]["largest-component-fractions"]["train"], 0.1);
+    let coraml = &cell(&report, "clean: GCN", 1)["config"]["work"]["attacked"]["preparation"];
+    assert_eq!(coraml["features"], "as-loaded");
+    // Bare or defended, the cell is the same.
+    assert_eq!(cell(&report, "clean: RobustCRF", 0)["config"], cell(&report, "DICE, evasion: GCN", 0)["config"]);
+}
+
+#[test]
+fn a_figure_is_drawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, out) = (dir.path().join("data"), dir.path().join("out"));
+    small(&data, "texas");
+    let args = ["reproduce", "size_CRF", "--data-dir", data.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let report = json(&args);
+    let cell = &report["rows"][1]["cells"][0];
+    assert_eq!(cell["ours"]["parts"][0]["mean"], 24.0);
+    // log2 C(300, 10) is 60.28: the bound is below it, and by less than one.
+    let bound = cell["ours"]["mean"].as_f64().unwrap();
+    assert!((59.28..60.28).contains(&bound), "{bound}");
+    let drawn = |ending: &str| std::fs::read(out.join(format!("size_CRF-nodes.{ending}"))).unwrap();
+    assert!(drawn("png").starts_with(b"\x89PNG"));
+    let svg = String::from_utf8(drawn("svg")).unwrap();
+    assert!(svg.contains("100 flips") && svg.contains("number of graphs"), "{svg}");
+    let files = report["files"].as_array().unwrap();
+    assert!(files.iter().any(|file| file.as_str().unwrap().ends_with("size_CRF-nodes.png")), "{files:?}");
+    assert!(std::fs::read_to_string(out.join("size_CRF.html")).unwrap().contains("100 flips"));
 }

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use gnarl::experiment::attacked::{Model, before, defended, defended_before, noise, training_time, under};
 use gnarl::experiment::report::{Status, Thesis};
-use gnarl::experiment::table::{OOM, acc, gcn, value, vanilla};
+use gnarl::experiment::table::{Baseline, OOM, acc, gcn, value, vanilla};
 use gnarl::experiment::{Progress, Property, Report, Row, RunnerWatch, Settings, Spec, Table, reproduce, with_stored};
 use gnarl::nn::Backbone;
 use gnarl::task::node::{OperatorChoice, Preparation, Prepared};
@@ -25,7 +26,7 @@ const TOY: Table = Table {
             figures: &[acc(100.0, 0.0), acc(81.0, 1.0), acc(20.0, 1.0)],
         },
     ],
-    baseline: Some("MLP"),
+    baseline: Baseline::Row("MLP"),
     notes: &["a toy"],
 };
 
@@ -38,7 +39,7 @@ const FACTS: Table = Table {
         Row { label: "degree", spec: Spec::Property(Property::MeanDegree), figures: &[value(4.58, 0.01)] },
         Row { label: "core", spec: Spec::Property(Property::MeanCore), figures: &[value(3.5, 0.1)] },
     ],
-    baseline: None,
+    baseline: Baseline::None,
     notes: &[],
 };
 
@@ -178,7 +179,7 @@ fn a_cell_that_fails_leaves_its_message_and_the_rest() {
     const BROKEN: Table = Table {
         columns: &["MUTAG", "karate"],
         rows: &[Row { label: "degree", spec: Spec::Property(Property::MeanDegree), figures: &[OOM, OOM] }],
-        baseline: None,
+        baseline: Baseline::None,
         ..TOY
     };
     let dir = tempfile::tempdir().unwrap();
@@ -285,7 +286,7 @@ fn the_best_depth_is_chosen_on_test_and_on_validation() {
         section: "tests",
         columns: &["karate"],
         rows: &[Row { label: "JK", spec: Spec::BestDepth { backbone: Backbone::JkMax }, figures: &[acc(90.0, 1.0)] }],
-        baseline: None,
+        baseline: Baseline::None,
         notes: &[],
     };
     let dir = tempfile::tempdir().unwrap();
@@ -308,6 +309,74 @@ fn the_best_depth_is_chosen_on_test_and_on_validation() {
     assert_eq!(runs.iter().map(|run| run.test_accuracy).collect::<Vec<_>>(), ours.runs);
     let csv = report.csv();
     let widths: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
-    assert_eq!(widths, [18, 18, 18, 18], "{csv}");
+    assert_eq!(widths, [20, 20, 20, 20], "{csv}");
     assert!(csv.contains(&format!("JK: {},thesis,karate,karate,measured,3,", on_validation.name)), "{csv}");
+}
+
+/// Noise on the features of a generated graph, with and without RobustCRF.
+#[test]
+fn a_model_is_attacked_from_end_to_end() {
+    use gnarl::experiment::attacked::Threat;
+    const GCN: Model = Model::new(Backbone::Gcn, Recipe::ThesisCh6);
+    const NOISE: Threat = noise(0.5).read_by(gnarl::inference::Kind::RobustCrf);
+    const NONE: &[gnarl::experiment::Figure] = &[gnarl::experiment::Figure::Absent];
+    const ATTACKED: Table = Table {
+        name: "toy:tab:attacked",
+        title: "A model under attack",
+        section: "tests",
+        columns: &["csbm"],
+        rows: &[
+            Row { label: "clean: GCN", spec: before(GCN, NOISE), figures: &[acc(90.0, 1.0)] },
+            Row { label: "clean: GCN w/ RobustCRF", spec: defended_before(GCN, NOISE), figures: &[acc(91.0, 2.0)] },
+            Row { label: "noise: GCN", spec: under(GCN, NOISE), figures: &[acc(50.0, 3.0)] },
+            Row { label: "noise: GCN w/ RobustCRF", spec: defended(GCN, NOISE), figures: &[acc(60.0, 4.0)] },
+            Row { label: "time: GCN", spec: training_time(GCN, NOISE), figures: NONE },
+            Row { label: "noise: unheard of", spec: Spec::Missing("nobody has built it"), figures: NONE },
+        ],
+        baseline: Baseline::Pairs(&[
+            ("clean: GCN w/ RobustCRF", "clean: GCN"),
+            ("noise: GCN w/ RobustCRF", "noise: GCN"),
+        ]),
+        notes: &[],
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let (report, _) = run(&ATTACKED, &settings(dir.path()));
+    assert_eq!(cell_files(dir.path()).len(), 1, "five rows show what was found in one cell");
+    assert_eq!((report.cells, report.cells_stored, report.interrupted, report.baseline), (6, 5, false, None));
+    let row = |label: &str| &report.rows.iter().find(|row| row.label == label).unwrap().cells[0];
+    let runs = |label: &str| row(label).ours.as_ref().unwrap().runs.clone();
+    let mean = |label: &str| row(label).ours.as_ref().unwrap().mean;
+    assert!(mean("noise: GCN") < mean("clean: GCN") - 5.0, "{report:?}");
+
+    // Before the attack it is the model that training by itself gives.
+    let csbm = gnarl_graph::dataset::load("csbm", Path::new(""), 0).unwrap();
+    let (graph, splits) = gnarl_graph::dataset::protocol_splits(&csbm, 0, 3).unwrap();
+    let (network, training, features) = Recipe::ThesisCh6.settings("csbm", Backbone::Gcn);
+    let preparation = Preparation { operator: OperatorChoice::Usual, features };
+    let prepared = Prepared::new(&graph, Backbone::Gcn, preparation).unwrap();
+    let watch = gnarl::train::Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
+    let alone = gnarl::task::node::runs(&prepared, &network, &training, &splits, 3, 0, &watch).unwrap();
+    for (in_table, alone) in runs("clean: GCN").iter().zip(&alone) {
+        assert!((in_table - alone.test_accuracy).abs() < 1e-4, "{in_table} against {}", alone.test_accuracy);
+    }
+
+    // Answers to the same inputs are paired, and stand beside the thesis' difference: 10, with variance (9 + 16) / 10.
+    let cell = row("noise: GCN w/ RobustCRF");
+    let by_hand = runs("noise: GCN w/ RobustCRF").iter().zip(runs("noise: GCN")).map(|(a, b)| a - b).sum::<f64>() / 3.0;
+    assert!((cell.paired.unwrap().mean - by_hand).abs() < 1e-12);
+    let claimed = cell.claimed.unwrap();
+    assert!((claimed.mean - 10.0).abs() < 1e-12 && claimed.is_clear, "{claimed:?}");
+    assert!((claimed.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12, "{claimed:?}");
+    assert!(row("noise: GCN").paired.is_none() && row("time: GCN").paired.is_none());
+
+    let time = row("time: GCN").ours.as_ref().unwrap();
+    assert_eq!(time.parts[0].name, "ms an epoch");
+    assert!((time.mean - time.parts[0].mean * training.epochs as f64 / 1000.0).abs() < 1e-9 && time.mean > 0.0);
+    let hole = row("noise: unheard of");
+    assert_eq!((hole.status, hole.message.as_deref()), (Status::Hole, Some("nobody has built it")));
+
+    let (again, told) = run(&ATTACKED, &settings(dir.path()));
+    assert_eq!(told.len(), 1, "nothing is run again");
+    assert_eq!(again.csv(), report.csv());
+    assert_eq!(with_stored(&ATTACKED, &settings(dir.path()), &again).unwrap().csv(), report.csv());
 }

@@ -5,8 +5,12 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use gnarl::experiment::Property;
 use gnarl::experiment::cell::Work;
-use gnarl::experiment::report::{CellReport, Difference, Part, Report as TableReport, Status, Thesis, recipe_name};
+use gnarl::experiment::report::{
+    CellReport, Difference, Part, Report as TableReport, RowReport, Status, Thesis, recipe_name,
+};
+use gnarl::experiment::table::NODES;
 use gnarl::experiment::{Progress, RunnerWatch, Settings, reproduce, tables, with_stored};
 use gnarl::task::recipe::Recipe;
 use gnarl_graph::Error;
@@ -15,6 +19,7 @@ use serde::Serialize;
 use crate::args::Global;
 use crate::html::{self, Cell, Line, escape};
 use crate::output::{self, Report, real};
+use crate::plot::{self, LineChart, Point};
 use crate::{data_dir, interrupt, progress};
 
 /// `gnarl reproduce`
@@ -92,7 +97,7 @@ pub struct Reproduced {
     #[serde(flatten)]
     report: TableReport,
     quick: bool,
-    /// CSV, JSON and HTML.
+    /// CSV, JSON and HTML, and drawings of what the thesis draws.
     files: Vec<String>,
 }
 
@@ -134,16 +139,15 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     // The files hold every finished cell, also of columns and rows that were not asked for this time.
     let whole = reproduced(with_stored(table, &settings, &report)?);
     let json = serde_json::to_string_pretty(&whole)? + "\n";
-    for (file, content) in names.iter().zip([whole.report.csv(), json, whole.page()]) {
+    for (file, content) in names.iter().zip([whole.report.csv(), json, whole.page()?]) {
         output::write_whole(file, &content)?;
     }
     let mut shown = reproduced(report);
     for recipe in whole.report.recipes() {
-        for (column, drawing) in whole.drawings(recipe) {
-            let by = recipe.map_or("", recipe_name);
-            let file = args.out.join(format!("{}-{}-{by}.svg", table.short_name(), column.to_lowercase()));
-            output::write_whole(&file, &drawing)?;
-            shown.files.push(file.display().to_string());
+        for (name, drawing) in whole.drawings(recipe) {
+            let by = recipe.map_or_else(String::new, |recipe| format!("-{}", recipe_name(recipe)));
+            let stem = args.out.join(format!("{}-{}{by}", table.short_name(), name.to_lowercase()));
+            shown.files.extend(plot::write(&drawing, &stem)?.map(|file| file.display().to_string()));
         }
     }
     Ok(ReproduceReport::Table(Box::new(shown)))
@@ -187,12 +191,12 @@ impl Reproduced {
             // The longer side goes down.
             let transposed = report.columns.len() > rows.len();
             text += &grid(&labels, &report.columns, transposed, 3, |r, c| lines(&rows[r].cells[c]));
-            if rows.iter().flat_map(|row| &row.cells).any(|cell| cell.paired.is_some()) {
-                let others: Vec<_> = rows.iter().filter(|row| Some(row.label) != report.baseline).collect();
-                let labels: Vec<&str> = others.iter().map(|row| row.label).collect();
-                text += &format!("\nrun by run, minus {}\n\n", report.baseline.unwrap_or(""));
-                text += &grid(&labels, &report.columns, transposed, 1, |r, c| {
-                    others[r].cells[c].paired.map_or_else(|| "-".into(), |d| show_difference(&d, true))
+            let compared = self.compared(recipe);
+            if !compared.is_empty() {
+                let labels: Vec<&str> = compared.iter().map(|(label, _)| label.as_str()).collect();
+                text += &format!("\nrun by run{}\n\n", self.minus());
+                text += &grid(&labels, &report.columns, transposed, 2, |r, c| {
+                    show_paired(&compared[r].1.cells[c]).join("\n")
                 });
             }
         }
@@ -202,6 +206,24 @@ impl Reproduced {
         }
         text += &format!("written: {}\n", self.files.join(", "));
         text
+    }
+
+    /// The rows that are compared with another, by what stands beside them; none where no pair was run.
+    fn compared(&self, recipe: Option<Recipe>) -> Vec<(String, &RowReport)> {
+        let rows: Vec<&RowReport> = self.report.rows_of(recipe).filter(|row| row.baseline.is_some()).collect();
+        if !rows.iter().flat_map(|row| &row.cells).any(|cell| cell.paired.is_some()) {
+            return Vec::new();
+        }
+        let label = |row: &RowReport| match (self.report.baseline, row.baseline) {
+            (None, Some(baseline)) => format!("{} minus {baseline}", row.label),
+            _ => row.label.to_string(),
+        };
+        rows.into_iter().map(|row| (label(row), row)).collect()
+    }
+
+    /// `, minus GCN`, where that holds for all rows.
+    fn minus(&self) -> String {
+        self.report.baseline.map_or_else(String::new, |baseline| format!(", minus {baseline}"))
     }
 
     /// Which recipe and how many runs.
@@ -229,13 +251,20 @@ impl Reproduced {
             }
         }];
         let all = || report.rows.iter().flat_map(|row| &row.cells);
-        let mut holes: Vec<&str> =
-            all().filter(|cell| cell.status == Status::Hole).map(|cell| cell.dataset.as_str()).collect();
+        let missing = |cell: &&CellReport| matches!(cell.config.work, Work::Missing(_));
+        let mut holes: Vec<&str> = all()
+            .filter(|cell| cell.status == Status::Hole && !missing(cell))
+            .map(|cell| cell.dataset.as_str())
+            .collect();
         holes.sort_unstable();
         holes.dedup();
         if !holes.is_empty() {
             lines.push(format!("holes: {0} not in the data folder; gnarl data get {0}", holes.join(" ")));
         }
+        let mut absent: Vec<&str> = all().filter(missing).map(message).collect();
+        absent.sort_unstable();
+        absent.dedup();
+        lines.extend(absent.into_iter().map(|what| format!("hole: {what}")));
         for row in &report.rows {
             for cell in row.cells.iter().filter(|cell| cell.status == Status::Failed) {
                 lines.push(format!("failed: {} on {}: {}", row.label, cell.dataset, message(cell)));
@@ -250,7 +279,7 @@ impl Reproduced {
     }
 
     /// The same as a page.
-    fn page(&self) -> String {
+    fn page(&self) -> anyhow::Result<String> {
         let report = &self.report;
         let mut body = format!("<p>{}, {}.</p>\n", escape(report.title), escape(report.section));
         for recipe in report.recipes() {
@@ -260,19 +289,20 @@ impl Reproduced {
             let cells: Vec<(String, Vec<Cell>)> =
                 rows.iter().map(|row| (row.label.to_string(), row.cells.iter().map(page_cell).collect())).collect();
             body += &html::table(&headers, &cells);
-            let paired = |cell: &CellReport| match cell.paired {
-                Some(d) => Cell { markup: escape(&show_difference(&d, true)), class: class(&d, "") },
-                None => Cell::text("-"),
+            let paired = |cell: &CellReport| {
+                let lines: Vec<String> = show_paired(cell).iter().map(|line| escape(line)).collect();
+                let class = cell.paired.as_ref().map_or("", |d| class(d, ""));
+                Cell { markup: lines.join("<br>"), class }
             };
-            if rows.iter().flat_map(|row| &row.cells).any(|cell| cell.paired.is_some()) {
-                body += &format!("<h2>Run by run, minus {}</h2>\n", escape(report.baseline.unwrap_or("")));
-                let others = rows.iter().filter(|row| Some(row.label) != report.baseline);
+            let compared = self.compared(recipe);
+            if !compared.is_empty() {
+                body += &format!("<h2>Run by run{}</h2>\n", escape(&self.minus()));
                 let cells: Vec<(String, Vec<Cell>)> =
-                    others.map(|row| (row.label.to_string(), row.cells.iter().map(paired).collect())).collect();
+                    compared.into_iter().map(|(label, row)| (label, row.cells.iter().map(paired).collect())).collect();
                 body += &html::table(&headers, &cells);
             }
             for (_, drawing) in self.drawings(recipe) {
-                body += &drawing;
+                body += &plot::svg(&drawing)?;
             }
             body += &self.curves(recipe);
         }
@@ -287,28 +317,63 @@ impl Reproduced {
         for line in self.legend() {
             body += &format!("<li>{}</li>\n", escape(&line));
         }
-        html::page(report.table, &(body + "</ul>\n"))
+        Ok(html::page(report.table, &(body + "</ul>\n")))
     }
 
-    /// Of a figure of the thesis: for each column with its name, the parts of its cells by row. Whatever else draws figures is called
-    /// here.
-    fn drawings(&self, recipe: Option<Recipe>) -> Vec<(&'static str, String)> {
-        let rows: Vec<_> = self.report.rows_of(recipe).collect();
-        let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Vec::new() };
-        if !self.report.table.contains(":fig:") {
-            return Vec::new();
+    /// What the thesis draws, and the name of each drawing; nothing for a table. Whatever else draws figures is called here.
+    fn drawings(&self, recipe: Option<Recipe>) -> Vec<(&'static str, LineChart)> {
+        let rows: Vec<&RowReport> = self.report.rows_of(recipe).collect();
+        let first = rows.first().and_then(|row| row.cells.first());
+        match first.map(|cell| &cell.config.work) {
+            Some(Work::Halves(_)) => self.by_depth(&rows),
+            Some(Work::Property(Property::Neighbours { .. })) => vec![(NODES, self.by_nodes(&rows))],
+            _ => Vec::new(),
         }
+    }
+
+    /// For each column, a line for every part of its cells by the depth of its rows.
+    fn by_depth(&self, rows: &[&RowReport]) -> Vec<(&'static str, LineChart)> {
         let draw = |(c, column): (usize, &&'static str)| {
             let names = rows.iter().map(|row| parts(&row.cells[c])).find(|parts| !parts.is_empty())?;
-            let of_part =
-                |i: usize| rows.iter().map(move |row| parts(&row.cells[c]).get(i).map_or(f64::NAN, |p| p.mean));
-            let values: Vec<Vec<f64>> = (0..names.len()).map(|i| of_part(i).collect()).collect();
-            let lines: Vec<Line<'_>> =
-                names.iter().zip(&values).map(|(part, values)| Line { name: &part.name, values }).collect();
-            let steps = (first.label, last.label);
-            Some((*column, html::line_chart_between(column, "test accuracy, %", steps, &lines)))
+            let point = |row: &&RowReport, i: usize| {
+                let Work::Halves(setting) = &row.cells[c].config.work else { return None };
+                let part = parts(&row.cells[c]).get(i)?;
+                let error = (part.runs.len() > 1).then(|| part.std / (part.runs.len() as f64).sqrt());
+                let band = error.map(|error| (part.mean - error, part.mean + error));
+                Some(Point { x: setting.network.layers as f64, y: part.mean, band })
+            };
+            let line = |(i, part): (usize, &Part)| plot::Line {
+                name: part.name.clone(),
+                points: rows.iter().filter_map(|row| point(row, i)).collect(),
+            };
+            let chart = LineChart {
+                title: column.to_string(),
+                x_label: "depth".into(),
+                y_label: "test accuracy, % (± standard error)".into(),
+                lines: names.iter().enumerate().map(line).collect(),
+            };
+            Some((*column, chart))
         };
         self.report.columns.iter().enumerate().filter_map(draw).collect()
+    }
+
+    /// A line for every row, over the columns by their number of nodes.
+    fn by_nodes(&self, rows: &[&RowReport]) -> LineChart {
+        let point = |cell: &CellReport| {
+            let nodes = parts(cell).iter().find(|part| part.name == NODES)?.mean;
+            Some(Point { x: nodes.log10(), y: cell.ours.as_ref()?.mean, band: None })
+        };
+        let line = |row: &&RowReport| {
+            let mut points: Vec<Point> = row.cells.iter().filter_map(point).collect();
+            points.sort_by(|a, b| a.x.total_cmp(&b.x));
+            plot::Line { name: row.label.to_string(), points }
+        };
+        LineChart {
+            title: "Graphs around a graph".into(),
+            x_label: "log10 of the number of nodes".into(),
+            y_label: "log2 of the number of graphs, at least".into(),
+            lines: rows.iter().map(line).collect(),
+        }
     }
 
     /// A chart of the first run's validation accuracy for each column that has one.
@@ -369,7 +434,7 @@ fn lines(cell: &CellReport) -> String {
     if cell.thesis != Thesis::Absent || parts(cell).is_empty() {
         lines.extend([show_thesis(cell.thesis), difference]);
     }
-    lines.extend(parts(cell).iter().map(show_part));
+    lines.extend(parts(cell).iter().map(|part| show_part(part, is_accuracy(cell))));
     lines.join("\n")
 }
 
@@ -378,8 +443,8 @@ fn parts(cell: &CellReport) -> &[Part] {
 }
 
 /// `on validation [2]: 80.12 ± 0.45`
-fn show_part(part: &Part) -> String {
-    format!("{}: {}", part.name, show_mean(part.mean, (part.runs.len() > 1).then_some(part.std), true))
+fn show_part(part: &Part, is_accuracy: bool) -> String {
+    format!("{}: {}", part.name, show_mean(part.mean, (part.runs.len() > 1).then_some(part.std), is_accuracy))
 }
 
 fn page_cell(cell: &CellReport) -> Cell {
@@ -390,13 +455,20 @@ fn page_cell(cell: &CellReport) -> Cell {
     };
     let mut mean = escape(&show_mean(ours.mean, ours.standard_error.map(|_| ours.std), is_accuracy(cell)));
     for part in parts(cell) {
-        mean += &format!("<br><small>{}</small>", escape(&show_part(part)));
+        mean += &format!("<br><small>{}</small>", escape(&show_part(part, is_accuracy(cell))));
     }
     let Some(difference) = cell.difference else {
         return Cell { markup: format!("{mean}<br><small>{thesis}</small>"), class: "" };
     };
     let shown = escape(&show_difference(&difference, is_accuracy(cell)));
     Cell { markup: format!("{mean}<br><small>{thesis}<br>{shown}</small>"), class: class(&difference, "agree") }
+}
+
+/// A row minus its baseline, ours and, where it has one, the thesis'.
+fn show_paired(cell: &CellReport) -> Vec<String> {
+    let ours = cell.paired.map_or_else(|| "-".to_string(), |d| show_difference(&d, true));
+    let thesis = cell.claimed.map(|d| format!("thesis {}", show_difference(&d, true)));
+    std::iter::once(ours).chain(thesis).collect()
 }
 
 /// The colour of a difference.

@@ -15,6 +15,7 @@ use gnarl_graph::{Graph, Split};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::attacked::{ByAttack, UnderAttack};
 use super::table::{MAX_DEPTH, Measure, Property, Spec};
 use crate::depth::{Kind, Scheme};
 use crate::error::{Error, Result};
@@ -33,8 +34,7 @@ const VERSION: u32 = 1;
 const HALVES_NODES: usize = 5000;
 
 /// Everything that decides what a cell finds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellConfig {
     version: u32,
     /// The dataset, by its registry name.
@@ -44,79 +44,95 @@ pub struct CellConfig {
 }
 
 /// What is done in a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Work {
     /// Runs of node classification: run `i` takes split `i` and seed `seed + i`.
-    NodeClassification {
-        /// Whose settings these are.
-        recipe: Recipe,
-        /// How the graph is made ready.
-        preparation: Preparation,
-        /// The network.
-        network: NetworkConfig,
-        /// Its training.
-        training: TrainConfig,
-        /// How many runs.
-        runs: usize,
-        /// The first run's seed.
-        seed: u64,
-    },
-    /// Such runs at every depth from 0 on, and the best depth.
-    BestDepth {
-        /// Whose settings these are.
-        recipe: Recipe,
-        /// How the graph is made ready.
-        preparation: Preparation,
-        /// The network at the greatest depth.
-        network: NetworkConfig,
-        /// Its training.
-        training: TrainConfig,
-        /// How many runs at each depth.
-        runs: usize,
-        /// The first run's seed.
-        seed: u64,
-    },
+    NodeClassification(Runs),
+    /// Such runs at every depth from 0 to that of the network, and the best depth.
+    BestDepth(Runs),
     /// Runs on joined sparse and dense halves of the graph: run `i` draws halves and split by seed `seed + i`.
-    Halves {
-        /// Whose settings these are.
-        recipe: Recipe,
-        /// How the joined graph is made ready.
-        preparation: Preparation,
-        /// The network.
-        network: NetworkConfig,
-        /// Its training.
-        training: TrainConfig,
-        /// Nodes of the two halves together.
-        nodes: usize,
-        /// How many runs.
-        runs: usize,
-        /// The first run's seed.
-        seed: u64,
-    },
+    Halves(Runs<Joined>),
     /// Runs of node classification with an exit at every layer, and the thesis' policies on top.
-    AdaptiveDepth {
-        /// Whose settings these are.
-        recipe: Recipe,
-        /// How the graph is made ready.
-        preparation: Preparation,
-        /// The network; `layers` is its last exit.
-        network: NetworkConfig,
-        /// The training of a stage.
-        training: TrainConfig,
-        /// How the exits are trained.
-        scheme: Scheme,
-        /// How many runs.
-        runs: usize,
-        /// The first run's seed.
-        seed: u64,
-    },
+    AdaptiveDepth(Runs<Exits>),
+    /// Attacks on trained models: run `i` takes split `i` and seed `seed + i`.
+    Attacked(Runs<UnderAttack>),
     /// A property of the graph.
     Property(Property),
+    /// Nothing: what the thesis has here is not in gnarl.
+    Missing(&'static str),
+}
+
+/// A network, trained so many times, and what a kind of work adds to that. The order of the fields is part of a cell's name.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Runs<More = Nothing> {
+    /// Whose settings these are.
+    pub recipe: Recipe,
+    /// How the graph is made ready.
+    pub preparation: Preparation,
+    /// The network.
+    pub network: NetworkConfig,
+    /// Its training.
+    pub training: TrainConfig,
+    /// What this kind of work needs besides.
+    #[serde(flatten)]
+    pub more: More,
+    /// How many runs.
+    pub runs: usize,
+    /// The first run's seed.
+    pub seed: u64,
+}
+
+/// Nothing besides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Nothing {}
+
+/// Of joined halves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Joined {
+    /// Nodes of the two halves together.
+    pub nodes: usize,
+}
+
+/// Of exits at every layer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Exits {
+    /// How they are trained.
+    pub scheme: Scheme,
+}
+
+impl Runs {
+    /// The same with what a kind of work adds.
+    fn with<More>(self, more: More) -> Runs<More> {
+        let Runs { recipe, preparation, network, training, runs, seed, .. } = self;
+        Runs { recipe, preparation, network, training, more, runs, seed }
+    }
+}
+
+impl<More> Runs<More> {
+    /// Width times epochs, over all runs.
+    fn effort(&self) -> f64 {
+        (self.network.hidden * self.training.epochs * self.runs) as f64
+    }
+}
+
+impl Work {
+    /// How much is done with each entry of the graph, to judge the time left by: width times epochs, over all that is trained.
+    pub(super) fn effort(&self) -> f64 {
+        match self {
+            Work::Property(_) => 1.0,
+            Work::Missing(_) => 0.0,
+            Work::NodeClassification(runs) => runs.effort() * runs.preparation.operator.candidates() as f64,
+            Work::BestDepth(runs) => runs.effort() * (runs.network.layers + 1) as f64,
+            Work::Halves(runs) => runs.effort(),
+            Work::AdaptiveDepth(runs) => runs.effort() * runs.more.scheme.num_trainings(runs.network.layers) as f64,
+            Work::Attacked(runs) => runs.effort() * runs.trainings() as f64,
+        }
+    }
 }
 
 /// What a cell found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
     /// The figure of each run, in order; one for a property.
@@ -136,13 +152,20 @@ pub struct Measured {
     /// What the exits came to, of a network that has them at every layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<Box<ByDepth>>,
+    /// What an attack came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attacked: Option<Box<ByAttack>>,
 }
 
 impl Measured {
     /// The same with the figures of one measure, where there are several to choose from.
     pub fn through(mut self, measure: Option<Measure>) -> Self {
-        if let (Some(depth), Some(measure)) = (&self.depth, measure) {
+        let Some(measure) = measure else { return self };
+        if let Some(depth) = &self.depth {
             self.values = depth.of(measure);
+        }
+        if let Some(attacked) = &self.attacked {
+            (self.values, self.parts) = (attacked.of(measure), attacked.parts(measure));
         }
         self
     }
@@ -183,6 +206,7 @@ impl ByDepth {
                 Centrality::ALL.iter().position(|c| *c == kind).and_then(|at| self.policies.get(at))
             }
             Measure::Oracle => Some(&self.oracle),
+            Measure::Clean(_) | Measure::Attacked(_) | Measure::TrainingSeconds => None,
         };
         found.cloned().unwrap_or_default()
     }
@@ -208,45 +232,51 @@ impl LearnedOperator {
     }
 }
 
-/// The content of a cell's file.
-#[derive(Debug, Serialize, Deserialize)]
-struct Stored {
-    config: CellConfig,
+/// The content of a cell's file, as it is written.
+#[derive(Serialize)]
+struct Stored<'a> {
+    config: &'a CellConfig,
+    measured: &'a Measured,
+}
+
+/// The same as it is read. Whose cell it is shows in the text of the configuration, which no setting has to be read back from.
+#[derive(Deserialize)]
+struct Kept {
+    config: serde_json::Value,
     measured: Measured,
 }
 
 impl CellConfig {
     /// The cell of a spec on a dataset (by registry name), with a recipe's settings.
-    pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Self {
+    ///
+    /// Fails for an attack whose budget means nothing.
+    pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Result<Self> {
         let chapter_4 = |backbone: Backbone, depth: usize| {
             let (network, training, features) = recipe.depth_settings(dataset, backbone, depth);
-            (at_depth(&network, depth), training, Preparation { operator: OperatorChoice::Usual, features })
+            let preparation = Preparation { operator: OperatorChoice::Usual, features };
+            Runs { recipe, preparation, network: at_depth(&network, depth), training, more: Nothing {}, runs, seed }
         };
         let work = match spec {
             Spec::Property(property) => Work::Property(property),
-            Spec::BestDepth { backbone } => {
-                let (network, training, preparation) = chapter_4(backbone, MAX_DEPTH);
-                Work::BestDepth { recipe, preparation, network, training, runs, seed }
+            Spec::Missing(what) => Work::Missing(what),
+            Spec::Attacked { model, threat, .. } => {
+                Work::Attacked(model.runs(dataset, recipe, runs, seed).with(UnderAttack::new(threat, dataset)?))
             }
+            Spec::BestDepth { backbone } => Work::BestDepth(chapter_4(backbone, MAX_DEPTH)),
             Spec::Halves { depth } => {
-                let (network, training, preparation) = chapter_4(Backbone::Gcn, depth);
-                Work::Halves { recipe, preparation, network, training, nodes: HALVES_NODES, runs, seed }
+                Work::Halves(chapter_4(Backbone::Gcn, depth).with(Joined { nodes: HALVES_NODES }))
             }
             Spec::NodeClassification { backbone, operator } => {
                 let (network, training, features) = recipe.settings(dataset, backbone);
                 let preparation = Preparation { operator, features };
-                Work::NodeClassification { recipe, preparation, network, training, runs, seed }
+                Work::NodeClassification(Runs { recipe, preparation, network, training, more: Nothing {}, runs, seed })
             }
-            Spec::FixedDepth { backbone, layers } => {
-                let (network, training, preparation) = chapter_4(backbone, layers);
-                Work::NodeClassification { recipe, preparation, network, training, runs, seed }
-            }
+            Spec::FixedDepth { backbone, layers } => Work::NodeClassification(chapter_4(backbone, layers)),
             Spec::AdaptiveDepth { backbone, scheme, .. } => {
-                let (network, training, preparation) = chapter_4(backbone, MAX_DEPTH);
-                Work::AdaptiveDepth { recipe, preparation, network, training, scheme, runs, seed }
+                Work::AdaptiveDepth(chapter_4(backbone, MAX_DEPTH).with(Exits { scheme }))
             }
         };
-        Self { version: VERSION, dataset: dataset.to_string(), work }
+        Ok(Self { version: VERSION, dataset: dataset.to_string(), work })
     }
 
     /// Where it is kept under `folder`.
@@ -255,25 +285,23 @@ impl CellConfig {
     }
 
     fn text(&self) -> Result<String> {
-        // Cannot fail for these types; an error is kinder than a promise.
-        serde_json::to_string(self).map_err(|e| gnarl_graph::Error::argument("cell", e.to_string()).into())
+        serde_json::to_string(self).map_err(unspeakable)
     }
 
     /// What an earlier run found for exactly this configuration; `None` where there is no such file, or it is broken or
     /// belongs to another configuration.
     pub fn stored(&self, folder: &Path) -> Result<Option<Measured>> {
         let Ok(text) = std::fs::read(self.file(folder)?) else { return Ok(None) };
-        let stored = serde_json::from_slice::<Stored>(&text).ok();
-        Ok(stored.filter(|stored| stored.config == *self).map(|stored| stored.measured))
+        let own: serde_json::Value = serde_json::from_str(&self.text()?).map_err(unspeakable)?;
+        let kept = serde_json::from_slice::<Kept>(&text).ok();
+        Ok(kept.filter(|kept| kept.config == own).map(|kept| kept.measured))
     }
 
     /// Keeps what was found, under a temporary name first: a file is there whole or not at all. Returns it as it will be
     /// read, where a number may differ in its last bit: a run that is continued prints what one in a go would have.
     pub fn store(&self, measured: Measured, folder: &Path) -> Result<Measured> {
         let file = self.file(folder)?;
-        let stored = Stored { config: self.clone(), measured };
-        let text = serde_json::to_string_pretty(&stored)
-            .map_err(|e| Error::Graph(gnarl_graph::Error::argument("cell", e.to_string())))?;
+        let text = serde_json::to_string_pretty(&Stored { config: self, measured: &measured }).map_err(unspeakable)?;
         let temporary = file.with_extension(format!("{}.part", std::process::id()));
         let written = std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, &file));
         written.map_err(|source| {
@@ -281,122 +309,85 @@ impl CellConfig {
             let _ = std::fs::remove_file(&temporary);
             Error::Graph(gnarl_graph::Error::io(&file, source))
         })?;
-        Ok(self.stored(folder)?.unwrap_or(stored.measured))
+        Ok(self.stored(folder)?.unwrap_or(measured))
     }
 
     /// Runs it on its dataset. `None` where `stop` was set before all runs were done.
     pub fn run(&self, loaded: &Loaded, stop: &AtomicBool) -> Result<Option<Measured>> {
         let start = Instant::now();
         let found = match &self.work {
-            Work::Property(property) => Some(Found { values: vec![property.of(loaded.graph()?)?], ..Found::default() }),
-            Work::NodeClassification { preparation, network, training, runs, seed, .. } => {
-                classify(loaded, *preparation, network, training, *runs, *seed, stop)?.map(|(found, _)| found)
+            Work::Property(property) => {
+                let graph = loaded.graph()?;
+                let (values, parts) = (vec![property.of(graph)?], property.parts(graph));
+                Some(Measured { values, parts, ..Measured::default() })
             }
-            Work::BestDepth { preparation, network, training, runs, seed, .. } => {
-                best_depth(loaded, *preparation, network, training, *runs, *seed, stop)?
-            }
-            Work::Halves { preparation, network, training, nodes, runs, seed, .. } => {
-                halves(loaded.graph()?, *preparation, network, training, *nodes, *runs, *seed, stop)?
-            }
-            Work::AdaptiveDepth { preparation, network, training, scheme, runs, seed, .. } => {
-                let policies = Centrality::ALL.map(|c| Kind::Buckets(Centralities::one(c))).to_vec();
-                let (network, training) = (network.clone(), training.clone());
-                let config = DepthConfig { scheme: *scheme, network, training, policies, own: 0 };
-                adaptive_depth(loaded, *preparation, &config, *runs, *seed, stop)?
-            }
+            Work::NodeClassification(runs) => classify(loaded, runs, stop)?.map(|(found, _)| found),
+            Work::BestDepth(runs) => best_depth(loaded, runs, stop)?,
+            Work::Halves(runs) => halves(loaded.graph()?, runs, stop)?,
+            Work::AdaptiveDepth(runs) => adaptive_depth(loaded, runs, stop)?,
+            Work::Attacked(runs) => runs.attack(loaded, stop)?,
+            Work::Missing(what) => return Err(gnarl_graph::Error::argument("cell", *what).into()),
         };
         let seconds = start.elapsed().as_secs_f64();
-        Ok(found.map(|Found { values, splits, curve, operator, parts, depth }| Measured {
-            values,
-            splits,
-            curve,
-            seconds,
-            operator,
-            parts,
-            depth,
-        }))
+        Ok(found.map(|found| Measured { seconds, ..found }))
     }
 }
 
-/// What was found, before its time is known.
-#[derive(Default)]
-struct Found {
-    values: Vec<f64>,
-    splits: Vec<String>,
-    curve: Vec<f64>,
-    operator: Option<Box<LearnedOperator>>,
-    parts: Vec<(String, Vec<f64>)>,
-    depth: Option<Box<ByDepth>>,
+/// Cannot happen for the types of a cell; an error is kinder than a promise.
+fn unspeakable(e: serde_json::Error) -> Error {
+    Error::Graph(gnarl_graph::Error::argument("cell", e.to_string()))
 }
 
 /// Runs with an exit at every layer; the figure is that of the best layer on validation nodes. `None` where stopped.
-fn adaptive_depth(
-    loaded: &Loaded,
-    preparation: Preparation,
-    config: &DepthConfig,
-    runs: usize,
-    seed: u64,
-    stop: &AtomicBool,
-) -> Result<Option<Found>> {
-    let (graph, splits) = dataset::protocol_splits(loaded, seed, runs)?;
+fn adaptive_depth(loaded: &Loaded, setting: &Runs<Exits>, stop: &AtomicBool) -> Result<Option<Measured>> {
+    let Runs { preparation, network, training, more: Exits { scheme }, runs, seed, .. } = setting;
+    let policies = Centrality::ALL.map(|c| Kind::Buckets(Centralities::one(c))).to_vec();
+    let (network, training) = (network.clone(), training.clone());
+    let config = DepthConfig { scheme: *scheme, network, training, policies, own: 0 };
+    let (graph, splits) = dataset::protocol_splits(loaded, *seed, *runs)?;
     let watch = Watch { on_epoch: &|_, _| (), stop };
-    let done = task::depth::settled_runs(&graph, preparation, config, &splits, runs, seed, &watch)?.runs;
+    let done = task::depth::settled_runs(&graph, *preparation, &config, &splits, *runs, *seed, &watch)?.runs;
     if stop.load(Ordering::Relaxed) || done.iter().any(|run| run.trained.iter().any(|t| t.interrupted)) {
         return Ok(None);
     }
     let depth = ByDepth::new(&done);
     let last = done[0].trained.last().map_or(&[][..], |trained| &trained.curve);
-    Ok(Some(Found {
+    Ok(Some(Measured {
         values: depth.single_layer.clone(),
         curve: last.iter().map(|epoch| epoch.val_accuracy).collect(),
         splits: done.into_iter().map(|run| run.split).collect(),
         depth: Some(Box::new(depth)),
-        ..Found::default()
+        ..Measured::default()
     }))
 }
 
 /// Runs on the dataset's splits, and their mean validation accuracy. `None` where stopped.
-fn classify(
-    loaded: &Loaded,
-    preparation: Preparation,
-    network: &NetworkConfig,
-    training: &TrainConfig,
-    runs: usize,
-    seed: u64,
-    stop: &AtomicBool,
-) -> Result<Option<(Found, f64)>> {
-    let (graph, splits) = dataset::protocol_splits(loaded, seed, runs)?;
+fn classify(loaded: &Loaded, setting: &Runs, stop: &AtomicBool) -> Result<Option<(Measured, f64)>> {
+    let Runs { preparation, network, training, runs, seed, .. } = setting;
+    let (graph, splits) = dataset::protocol_splits(loaded, *seed, *runs)?;
     let watch = Watch { on_epoch: &|_, _| (), stop };
-    let settled = node::settled_runs(&graph, preparation, network, training, &splits, runs, seed, &watch)?;
+    let settled = node::settled_runs(&graph, *preparation, network, training, &splits, *runs, *seed, &watch)?;
     let done = settled.runs;
     if stop.load(Ordering::Relaxed) || done.iter().any(|run| run.trained.interrupted) {
         return Ok(None);
     }
     let val_accuracy = done.iter().map(|run| run.val_accuracy).sum::<f64>() / done.len().max(1) as f64;
-    let found = Found {
+    let found = Measured {
         operator: LearnedOperator::of(&settled.preparation, &done).map(Box::new),
         curve: done[0].trained.curve.iter().map(|epoch| epoch.val_accuracy).collect(),
         values: done.iter().map(|run| run.test_accuracy).collect(),
         splits: done.into_iter().map(|run| run.split).collect(),
-        ..Found::default()
+        ..Measured::default()
     };
     Ok(Some((found, val_accuracy)))
 }
 
 /// The best depth on test nodes, as the thesis chose it, and on validation nodes; of equals the shallower.
-fn best_depth(
-    loaded: &Loaded,
-    preparation: Preparation,
-    network: &NetworkConfig,
-    training: &TrainConfig,
-    runs: usize,
-    seed: u64,
-    stop: &AtomicBool,
-) -> Result<Option<Found>> {
-    let mut by_depth: Vec<(Found, f64)> = Vec::new();
-    for depth in 0..=network.layers {
-        let network = at_depth(network, depth);
-        let Some(found) = classify(loaded, preparation, &network, training, runs, seed, stop)? else { return Ok(None) };
+fn best_depth(loaded: &Loaded, deepest: &Runs, stop: &AtomicBool) -> Result<Option<Measured>> {
+    let mut by_depth: Vec<(Measured, f64)> = Vec::new();
+    for depth in 0..=deepest.network.layers {
+        let setting = Runs { network: at_depth(&deepest.network, depth), ..deepest.clone() };
+        let Some(found) = classify(loaded, &setting, stop)? else { return Ok(None) };
         by_depth.push(found);
     }
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -405,7 +396,7 @@ fn best_depth(
     let (on_test, on_val) = (first_best(&tests), first_best(&vals));
     let part = |name: &str, depth: usize| (format!("{name} [{depth}]"), by_depth[depth].0.values.clone());
     let parts = vec![part("on test", on_test), part("on validation", on_val)];
-    Ok(Some(Found { parts, ..by_depth.swap_remove(on_test).0 }))
+    Ok(Some(Measured { parts, ..by_depth.swap_remove(on_test).0 }))
 }
 
 fn first_best(values: &[f64]) -> usize {
@@ -413,21 +404,12 @@ fn first_best(values: &[f64]) -> usize {
 }
 
 /// Accuracy on the test nodes of joined halves, and of each half.
-#[allow(clippy::too_many_arguments)]
-fn halves(
-    graph: &Graph,
-    preparation: Preparation,
-    network: &NetworkConfig,
-    training: &TrainConfig,
-    nodes: usize,
-    runs: usize,
-    seed: u64,
-    stop: &AtomicBool,
-) -> Result<Option<Found>> {
+fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Option<Measured>> {
+    let Runs { preparation, network, training, more, .. } = setting;
     let one = |i: usize| -> Result<(Run, [f64; 2])> {
-        let seed = seed.wrapping_add(i as u64);
-        let Halves { graph, num_sparse, .. } = sparse_dense_halves(graph, nodes, seed)?;
-        let prepared = Prepared::new(&graph, network.backbone, preparation)?;
+        let seed = setting.seed.wrapping_add(i as u64);
+        let Halves { graph, num_sparse, .. } = sparse_dense_halves(graph, more.nodes, seed)?;
+        let prepared = Prepared::new(&graph, network.backbone, *preparation)?;
         // Ch. 3's protocol for the two graphs the halves come from.
         let split = Split::per_class(&prepared.labels, 20, 500, 1000, seed)?;
         let watch = Watch { on_epoch: &|_, _| (), stop };
@@ -437,17 +419,17 @@ fn halves(
         let accuracy = |items: &[u32]| Targets::new(items, &prepared.labels).accuracy(&scores);
         Ok((run, [accuracy(&sparse)?, accuracy(&dense)?]))
     };
-    let done = (0..runs).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
+    let done = (0..setting.runs).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
     if stop.load(Ordering::Relaxed) || done.iter().any(|(run, _)| run.trained.interrupted) {
         return Ok(None);
     }
     let part = |name: &str, i: usize| (name.to_string(), done.iter().map(|(_, parts)| parts[i]).collect());
-    Ok(Some(Found {
+    Ok(Some(Measured {
         values: done.iter().map(|(run, _)| run.test_accuracy).collect(),
         splits: done.iter().map(|(run, _)| run.split.clone()).collect(),
         curve: done[0].0.trained.curve.iter().map(|epoch| epoch.val_accuracy).collect(),
         parts: vec![part("sparse half", 0), part("dense half", 1)],
-        ..Found::default()
+        ..Measured::default()
     }))
 }
 
@@ -466,7 +448,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::table::vanilla;
+    use crate::experiment::table::{best_depth, gcn, st, vanilla};
 
     /// The test vectors of the FNV authors.
     #[test]
@@ -485,28 +467,41 @@ mod tests {
         assert_eq!((first_best(&[1.0, 3.0, 3.0, 2.0]), first_best(&[5.0])), (1, 0));
     }
 
+    /// Names of cells as they were before the kinds of work came to share [`Runs`]: what was kept then is found now.
+    #[test]
+    fn names_of_kept_cells_stay() {
+        let name = |spec, dataset| {
+            let file = CellConfig::new(spec, dataset, Recipe::Thesis, 10, 0).unwrap().file(Path::new("")).unwrap();
+            file.display().to_string()
+        };
+        let adjacency = gcn(gnarl_graph::operator::ClassicalOperator::Adjacency);
+        assert_eq!(name(adjacency, "cornell"), "bd3d97b9d3c154fc.json");
+        assert_eq!(name(best_depth(Backbone::Gcnii), "cora"), "8ac5ca4188a7ffbc.json");
+        assert_eq!(name(Spec::Halves { depth: 0 }, "amazon_electronics_photo"), "7ca9976293c896e9.json");
+        assert_eq!(name(st(Backbone::Gcn, Measure::Exit(0)), "cora"), "f73822bdb3ce5a57.json");
+    }
+
     #[test]
     fn a_stored_cell_serves_its_own_configuration_alone() {
         let dir = tempfile::tempdir().unwrap();
-        let config = CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 0);
+        let config = CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 0).unwrap();
         let measured = Measured {
             values: vec![81.3, 80.9],
             splits: vec!["public".into()],
             curve: vec![50.5],
             seconds: 1.5,
-            operator: None,
             parts: vec![("sparse half".into(), vec![80.0, 81.0])],
-            depth: None,
+            ..Measured::default()
         };
         assert_eq!(config.stored(dir.path()).unwrap(), None);
         assert_eq!(config.store(measured.clone(), dir.path()).unwrap(), measured);
         assert_eq!(config.stored(dir.path()).unwrap(), Some(measured));
         for other in [
-            CellConfig::new(vanilla(Backbone::Gin), "cora", Recipe::Thesis, 10, 0),
-            CellConfig::new(vanilla(Backbone::Gcn), "citeseer", Recipe::Thesis, 10, 0),
-            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Default, 10, 0),
-            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 3, 0),
-            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 1),
+            CellConfig::new(vanilla(Backbone::Gin), "cora", Recipe::Thesis, 10, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "citeseer", Recipe::Thesis, 10, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Default, 10, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 3, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 1).unwrap(),
         ] {
             assert_ne!(other.file(dir.path()).unwrap(), config.file(dir.path()).unwrap());
             // Even under the other's name, the file says whose it is.
@@ -518,15 +513,6 @@ mod tests {
         std::fs::write(&file, &text[..text.len() / 2]).unwrap();
         assert_eq!(config.stored(dir.path()).unwrap(), None, "half a file is no cell");
         let nowhere = dir.path().join("no/such/folder");
-        let measured = Measured {
-            values: vec![],
-            splits: vec![],
-            curve: vec![],
-            seconds: 0.0,
-            operator: None,
-            parts: vec![],
-            depth: None,
-        };
-        assert!(config.store(measured, &nowhere).unwrap_err().to_string().contains("no/such/folder"));
+        assert!(config.store(Measured::default(), &nowhere).unwrap_err().to_string().contains("no/such/folder"));
     }
 }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`table`] | what a table is: rows that say what to run, columns of datasets, the thesis' figures |
 //! | [`tables`] | the tables, one file each |
+//! | [`attacked`] | models under attack: who, how, and which accuracy a row shows |
 //! | [`cell`] | one cell: its full configuration, running it, keeping it |
 //! | [`runner`] | all cells of a table, side by side, continued where an earlier run stopped |
 //! | [`report`] | ours beside the thesis', differences with their standard errors, CSV |
@@ -11,6 +12,7 @@
 //! A new study is one more file in [`tables`] and, where it runs something no table did before, one more variant of
 //! [`table::Spec`].
 
+pub mod attacked;
 pub mod cell;
 pub mod report;
 pub mod runner;
@@ -19,4 +21,4 @@ pub mod tables;
 
 pub use report::Report;
 pub use runner::{Progress, RunnerWatch, Settings, reproduce, with_stored};
-pub use table::{Figure, Property, Row, Spec, Table};
+pub use table::{Baseline, Figure, Property, Row, Spec, Table};

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::cell::{CellConfig, Measured};
 use super::runner::{Outcome, Plan, Settings};
-use super::table::{Figure, Table};
+use super::table::{Baseline, Figure, Table};
 use crate::error::Result;
 use crate::task::recipe::Recipe;
 
@@ -27,7 +27,7 @@ pub struct Report {
     pub fewer_runs: bool,
     /// The first run's seed.
     pub seed: u64,
-    /// The row that others are compared with run by run.
+    /// The row that all others are compared with run by run, where there is one.
     pub baseline: Option<&'static str>,
     /// The columns shown.
     pub columns: Vec<&'static str>,
@@ -52,6 +52,8 @@ pub struct RowReport {
     pub label: &'static str,
     /// Whose settings it was trained with; `None` where nothing is trained.
     pub recipe: Option<Recipe>,
+    /// The row that it is compared with run by run, where that is shown.
+    pub baseline: Option<&'static str>,
     /// One per column.
     pub cells: Vec<CellReport>,
 }
@@ -71,8 +73,10 @@ pub struct CellReport {
     pub thesis: Thesis,
     /// Ours minus the thesis', where both are there.
     pub difference: Option<Difference>,
-    /// This row minus the baseline, run by run.
+    /// This row minus its baseline, run by run.
     pub paired: Option<Difference>,
+    /// The same in the thesis, whose runs nobody can pair.
+    pub claimed: Option<Difference>,
     /// Everything needed to run it again.
     pub config: CellConfig,
 }
@@ -83,7 +87,7 @@ pub struct CellReport {
 pub enum Status {
     /// There is a figure.
     Measured,
-    /// The dataset is not here.
+    /// The dataset, or what would be run, is not here.
     Hole,
     /// It failed.
     Failed,
@@ -214,6 +218,17 @@ impl Ours {
     }
 }
 
+impl Thesis {
+    /// A row of the thesis minus another. Its runs are not printed, so they count as run apart, and the variances add.
+    fn minus(self, baseline: Thesis) -> Option<Difference> {
+        let (Thesis::Accuracy { mean, std }, Thesis::Accuracy { mean: base, std: base_std }) = (self, baseline) else {
+            return None;
+        };
+        let (mean, standard_error) = (mean - base, ((std * std + base_std * base_std) / THESIS_RUNS).sqrt());
+        Some(Difference { mean, standard_error: Some(standard_error), is_clear: mean.abs() > 2.0 * standard_error })
+    }
+}
+
 impl From<Figure> for Thesis {
     fn from(figure: Figure) -> Self {
         match figure {
@@ -239,7 +254,7 @@ impl CellReport {
         let thesis = Thesis::from(table.rows[plan.row].figures[plan.column]);
         let difference = ours.as_ref().and_then(|ours| ours.minus_thesis(thesis));
         let (dataset, config) = (plan.config.dataset.clone(), plan.config.clone());
-        Ok(Self { dataset, status, message, ours, thesis, difference, paired: None, config })
+        Ok(Self { dataset, status, message, ours, thesis, difference, paired: None, claimed: None, config })
     }
 }
 
@@ -260,15 +275,22 @@ impl Report {
         }
         let mut rows: Vec<RowReport> = keys
             .iter()
-            .map(|&(recipe, row)| RowReport { label: table.rows[row].label, recipe, cells: Vec::new() })
+            .map(|&(recipe, row)| {
+                let label = table.rows[row].label;
+                let is_shown = |name: &&str| keys.iter().any(|&(_, row)| table.rows[row].label == *name);
+                RowReport { label, recipe, baseline: table.baseline.of(label).filter(is_shown), cells: Vec::new() }
+            })
             .collect();
         let interrupted = outcomes.contains(&Outcome::NotRun);
         for (plan, outcome) in plans.iter().zip(outcomes) {
             let at = keys.iter().position(|&key| key == (plan.recipe, plan.row)).expect("every plan has its row");
             rows[at].cells.push(CellReport::new(table, plan, outcome)?);
         }
-        let baseline = table.baseline.filter(|name| rows.iter().any(|row| row.label == *name));
-        compare_with_baseline(&mut rows, baseline)?;
+        compare_with_baselines(&mut rows)?;
+        let baseline = match table.baseline {
+            Baseline::Row(name) => rows.iter().any(|row| row.label == name).then_some(name),
+            Baseline::None | Baseline::Pairs(_) => None,
+        };
         let all = || rows.iter().flat_map(|row| &row.cells);
         Ok(Self {
             table: table.name,
@@ -303,7 +325,8 @@ impl Report {
     /// One line per cell under a header, fields quoted where they need it (RFC 4180).
     pub fn csv(&self) -> String {
         let header = "table,row,recipe,column,dataset,status,runs,mean,std,standard_error,thesis_mean,thesis_std,\
-                      difference,difference_standard_error,baseline,paired_difference,paired_standard_error,message";
+                      difference,difference_standard_error,baseline,paired_difference,paired_standard_error,\
+                      thesis_paired_difference,thesis_paired_standard_error,message";
         let mut csv = format!("{header}\n");
         for row in &self.rows {
             for (column, cell) in self.columns.iter().zip(&row.cells) {
@@ -330,9 +353,11 @@ impl Report {
                     thesis_std,
                     number(cell.difference.map(|d| d.mean)),
                     number(cell.difference.and_then(|d| d.standard_error)),
-                    cell.paired.and(self.baseline).unwrap_or("").to_string(),
+                    cell.paired.and(row.baseline).unwrap_or("").to_string(),
                     number(cell.paired.map(|d| d.mean)),
                     number(cell.paired.and_then(|d| d.standard_error)),
+                    number(cell.claimed.map(|d| d.mean)),
+                    number(cell.claimed.and_then(|d| d.standard_error)),
                     cell.message.clone().unwrap_or_default(),
                 ];
                 csv += &fields.map(|field| quote(&field)).join(",");
@@ -361,16 +386,17 @@ impl Report {
     }
 }
 
-/// Fills in the paired differences to the baseline of the same recipe.
-fn compare_with_baseline(rows: &mut [RowReport], baseline: Option<&str>) -> Result<()> {
-    let Some(name) = baseline else { return Ok(()) };
-    let of_baseline: Vec<RowReport> = rows.iter().filter(|row| row.label == name).cloned().collect();
-    for row in rows.iter_mut().filter(|row| row.label != name) {
-        let Some(base) = of_baseline.iter().find(|base| base.recipe == row.recipe) else { continue };
-        for (cell, base) in row.cells.iter_mut().zip(&base.cells) {
+/// Fills in the differences to baselines of the same recipe, ours and the thesis'.
+fn compare_with_baselines(rows: &mut [RowReport]) -> Result<()> {
+    for at in 0..rows.len() {
+        let Some(name) = rows[at].baseline else { continue };
+        let base = rows.iter().position(|row| row.label == name && row.recipe == rows[at].recipe);
+        let Some(base) = base.map(|base| rows[base].cells.clone()) else { continue };
+        for (cell, base) in rows[at].cells.iter_mut().zip(&base) {
             if let (Some(ours), Some(base)) = (&cell.ours, &base.ours) {
                 cell.paired = ours.minus_baseline(base)?;
             }
+            cell.claimed = cell.thesis.minus(base.thesis);
         }
     }
     Ok(())
@@ -404,16 +430,7 @@ mod tests {
 
     fn ours(runs: &[f64], splits: &[&str]) -> Ours {
         let splits = splits.iter().map(ToString::to_string).collect();
-        Ours::new(Measured {
-            values: runs.to_vec(),
-            splits,
-            curve: vec![],
-            seconds: 0.0,
-            operator: None,
-            parts: vec![],
-            depth: None,
-        })
-        .unwrap()
+        Ours::new(Measured { values: runs.to_vec(), splits, ..Measured::default() }).unwrap()
     }
 
     #[test]
@@ -443,6 +460,12 @@ mod tests {
         let d = a.minus_baseline(&b).unwrap().unwrap();
         assert_eq!((d.mean, d.is_clear), (2.0, true));
         assert!((d.standard_error.unwrap() - 1.0 / 3f64.sqrt()).abs() < 1e-12);
+        // The thesis': 3, with a variance of (9 + 16) / 10.
+        let claim = |mean, std| Thesis::Accuracy { mean, std };
+        let d = claim(81.0, 3.0).minus(claim(78.0, 4.0)).unwrap();
+        assert_eq!((d.mean, d.is_clear), (3.0, false));
+        assert!((d.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12);
+        assert_eq!(claim(81.0, 3.0).minus(Thesis::Absent), None);
         let elsewhere = ours(&[78.0, 59.0, 67.0], &["a", "c", "b"]);
         assert_eq!(a.minus_baseline(&elsewhere).unwrap(), None, "other splits are no pairs");
     }

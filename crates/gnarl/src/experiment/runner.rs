@@ -84,7 +84,7 @@ pub struct RunnerWatch<'a> {
 pub enum Outcome {
     /// It was run, now or earlier.
     Measured(Box<Measured>),
-    /// Its dataset is not here; what to do.
+    /// Its dataset is not here, and what to do; or what it would run is not in gnarl.
     Hole(String),
     /// It failed; why.
     Failed(String),
@@ -122,7 +122,10 @@ pub fn reproduce(table: &Table, settings: &Settings, watch: &RunnerWatch<'_>) ->
 
     let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(plans.len());
     for plan in &plans {
-        outcomes.push(plan.config.stored(&folder)?.map(Outcome::measured));
+        outcomes.push(match &plan.config.work {
+            Work::Missing(what) => Some(Outcome::Hole(what.to_string())),
+            _ => plan.config.stored(&folder)?.map(Outcome::measured),
+        });
     }
     // Rows that show one measure each of the same runs share a cell, which is run once.
     let first = |i: usize| plans.iter().position(|plan| plan.config == plans[i].config).unwrap_or(i);
@@ -181,7 +184,9 @@ pub fn with_stored(table: &Table, settings: &Settings, report: &Report) -> Resul
     let folder = settings.out.join("cells");
     let mut found = Vec::new();
     for plan in plan(table, &everything)? {
-        let asked = report.rows.iter().flat_map(|row| &row.cells).find(|cell| cell.config == plan.config);
+        // What is not in gnarl has no settings to tell its recipe by.
+        let same_recipe = report.rows.iter().filter(|row| row.recipe == plan.recipe);
+        let asked = same_recipe.flat_map(|row| &row.cells).find(|cell| cell.config == plan.config);
         let message = || asked.and_then(|cell| cell.message.clone()).unwrap_or_default();
         let outcome = match asked.map(|cell| cell.status) {
             Some(Status::Hole) => Outcome::Hole(message()),
@@ -227,7 +232,7 @@ fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
                 if spec.is_trained() { settings.recipes.iter().copied().map(Some).collect() } else { vec![None] };
             for recipe in recipes {
                 let by = recipe.unwrap_or(Recipe::Thesis);
-                let config = CellConfig::new(spec, name, by, settings.runs, settings.seed);
+                let config = CellConfig::new(spec, name, by, settings.runs, settings.seed)?;
                 plans.push(Plan { row, column, recipe, config });
             }
         }
@@ -349,19 +354,7 @@ fn work(config: &CellConfig) -> f64 {
     let size = registry::get(&config.dataset).map_or(1.0, |entry| {
         (entry.expected.nodes + 2 * entry.expected.undirected_edges.unwrap_or(entry.expected.nodes)) as f64
     });
-    match &config.work {
-        Work::Property(_) => size,
-        Work::BestDepth { network, training, runs, .. } => {
-            size * (network.hidden * training.epochs * runs * (network.layers + 1)) as f64
-        }
-        Work::Halves { network, training, runs, .. } => size * (network.hidden * training.epochs * runs) as f64,
-        Work::NodeClassification { network, training, runs, preparation, .. } => {
-            size * (network.hidden * training.epochs * runs * preparation.operator.candidates()) as f64
-        }
-        Work::AdaptiveDepth { network, training, scheme, runs, .. } => {
-            size * (network.hidden * training.epochs * runs * scheme.num_trainings(network.layers)) as f64
-        }
-    }
+    size * config.work.effort()
 }
 
 /// A worker that panicked has left nothing half done: what the lock guards is replaced whole.

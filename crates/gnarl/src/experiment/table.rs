@@ -7,8 +7,11 @@ use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Graph, properties};
 use serde::{Deserialize, Serialize};
 
+use super::attacked::{Answer, Model, Threat};
+use crate::attack::{Attack, Options};
 use crate::depth::Scheme;
 use crate::error::Result;
+use crate::inference::log2_neighbours_at_least;
 use crate::nn::Backbone;
 use crate::operator::{Centralities, CgsoConfig, Initialisation};
 use crate::task::node::OperatorChoice;
@@ -26,10 +29,32 @@ pub struct Table {
     pub columns: &'static [&'static str],
     /// What is run on each dataset.
     pub rows: &'static [Row],
-    /// The row that the others are compared with, run by run.
-    pub baseline: Option<&'static str>,
+    /// What rows are compared with, run by run.
+    pub baseline: Baseline,
     /// What a reader must know: rows left out, and why.
     pub notes: &'static [&'static str],
+}
+
+/// What rows are compared with, run by run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Baseline {
+    /// Nothing.
+    None,
+    /// All others with this row.
+    Row(&'static str),
+    /// Some rows, named first, each with another.
+    Pairs(&'static [(&'static str, &'static str)]),
+}
+
+impl Baseline {
+    /// The row that a row is compared with.
+    pub fn of(self, label: &str) -> Option<&'static str> {
+        match self {
+            Baseline::None => None,
+            Baseline::Row(baseline) => (baseline != label).then_some(baseline),
+            Baseline::Pairs(pairs) => pairs.iter().find(|(row, _)| *row == label).map(|(_, baseline)| *baseline),
+        }
+    }
 }
 
 /// A row of a table.
@@ -81,14 +106,25 @@ pub enum Spec {
         /// Which accuracy.
         measure: Measure,
     },
+    /// Trains a model, attacks it, and takes one of its accuracies.
+    Attacked {
+        /// The model.
+        model: Model,
+        /// The attack, and how answers are read off.
+        threat: Threat,
+        /// Which accuracy.
+        measure: Measure,
+    },
     /// Computes a property of the graph, once.
     Property(Property),
+    /// Something of the thesis' that is not in gnarl: a hole.
+    Missing(&'static str),
 }
 
 /// The deepest network of ch. 4's comparison.
 pub const MAX_DEPTH: usize = 5;
 
-/// Which of the accuracies of a network with exits.
+/// Which of the figures of a cell that holds several: of a network with exits, of a model under attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// That of an exit.
@@ -101,6 +137,12 @@ pub enum Measure {
     Policy(Centrality),
     /// Where any exit is right.
     Oracle,
+    /// Before an attack.
+    Clean(Answer),
+    /// After it.
+    Attacked(Answer),
+    /// Seconds of training: the median step, times the steps.
+    TrainingSeconds,
 }
 
 impl Spec {
@@ -112,9 +154,19 @@ impl Spec {
     /// Which of a cell's accuracies it shows, where there are several.
     pub fn measure(self) -> Option<Measure> {
         match self {
-            Spec::AdaptiveDepth { measure, .. } => Some(measure),
+            Spec::AdaptiveDepth { measure, .. } | Spec::Attacked { measure, .. } => Some(measure),
             _ => None,
         }
+    }
+
+    /// What is wrong with it, if anything: an attack without meaning, an answer that nobody gives.
+    fn flaw(self) -> Option<String> {
+        let Spec::Attacked { threat, measure, .. } = self else { return None };
+        let is_defended = matches!(measure, Measure::Clean(Answer::Defended) | Measure::Attacked(Answer::Defended));
+        if is_defended && threat.inference.is_none() {
+            return Some("shows an inference that it does not run".to_string());
+        }
+        Attack::new(threat.attack, Some(threat.budget), Options::default()).err().map(|e| e.to_string())
     }
 }
 
@@ -185,8 +237,11 @@ pub const CHOSEN: &str = "a learned operator starts from the one of seven initia
 
 /// The notes of ch. 4's comparison.
 pub const DEPTHS: &str = "depths 0 to 5; the figure compared with the thesis' is that of the depth with the best mean test accuracy, as the thesis chose it; below it stands what choosing on validation accuracy gives, with the depth in brackets";
-/// The rows of adaptive depth.
-pub const ADMP_ELSEWHERE: &str = "the rows of ADMP-GNN and its policies are not run by this table";
+/// Of adaptive depth beside it.
+pub const ADMP_ST: &str = "ADMP is trained layer by layer (ST): its plain row is the layer with the best mean test accuracy, as in the thesis, and the policies choose a layer by the centrality of a node, from validation nodes alone";
+
+/// The name of a part that holds the number of nodes.
+pub const NODES: &str = "nodes";
 
 /// A number that a graph has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -204,6 +259,11 @@ pub enum Property {
     MeanWalks,
     /// The share of edges within a class.
     Homophily,
+    /// The base-2 logarithm of the number of graphs within so many flips of an edge, at least (lemma `crf:lem:size_CRF`).
+    Neighbours {
+        /// Flips.
+        radius: u32,
+    },
 }
 
 impl Property {
@@ -219,9 +279,18 @@ impl Property {
             Property::MeanPageRank => mean(Centrality::PageRank),
             Property::MeanCore => mean(Centrality::Core),
             Property::MeanWalks => mean(Centrality::Walks { length: 2 }),
+            Property::Neighbours { radius } => Ok(log2_neighbours_at_least(graph.num_nodes(), f64::from(radius))),
             Property::Homophily => properties::edge_homophily(graph).ok_or_else(|| {
                 gnarl_graph::Error::argument("homophily", "no edge of the graph joins two labelled nodes").into()
             }),
+        }
+    }
+
+    /// What it is drawn against: nodes, for a property that grows with them.
+    pub fn parts(self, graph: &Graph) -> Vec<(String, Vec<f64>)> {
+        match self {
+            Property::Neighbours { .. } => vec![(NODES.into(), vec![graph.num_nodes() as f64])],
+            _ => Vec::new(),
         }
     }
 }
@@ -286,7 +355,12 @@ impl Table {
         if let Some(name) = self.columns.iter().find(|name| dataset_name(name).is_none()) {
             return Some(format!("dataset {name} is in no registry"));
         }
-        if let Some(baseline) = self.baseline.filter(|name| !labels.contains(name)) {
+        let baselines: Vec<&str> = match self.baseline {
+            Baseline::None => Vec::new(),
+            Baseline::Row(name) => vec![name],
+            Baseline::Pairs(pairs) => pairs.iter().flat_map(|(row, baseline)| [*row, *baseline]).collect(),
+        };
+        if let Some(baseline) = baselines.iter().find(|name| !labels.contains(name)) {
             return Some(format!("baseline {baseline} is no row"));
         }
         self.rows.iter().find_map(|row| {
@@ -297,6 +371,9 @@ impl Table {
                     row.figures.len(),
                     self.columns.len()
                 ));
+            }
+            if let Some(flaw) = row.spec.flaw() {
+                return Some(format!("{}: {flaw}", row.label));
             }
             let wrong = row.figures.iter().find(|figure| !figure.is_possible(row.spec))?;
             Some(format!("{} has {wrong:?}", row.label))
@@ -326,7 +403,9 @@ pub fn dataset_name(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::attacked::{DICE, defended, noise, under};
     use super::*;
+    use crate::task::recipe::Recipe;
 
     #[test]
     fn flaws_are_named() {
@@ -337,7 +416,7 @@ mod tests {
             section: "",
             columns: &["Karate"],
             rows: &[ROW],
-            baseline: Some("a"),
+            baseline: Baseline::Row("a"),
             notes: &[],
         };
         assert_eq!((GOOD.flaw(), GOOD.short_name()), (None, "y"));
@@ -345,7 +424,13 @@ mod tests {
         assert_eq!(flaw(Table { columns: &["karate", "csbm"], ..GOOD }), "a has 1 figures for 2 columns");
         assert_eq!(flaw(Table { columns: &["corra"], ..GOOD }), "dataset corra is in no registry");
         assert_eq!(flaw(Table { rows: &[ROW, ROW], ..GOOD }), "a stands twice");
-        assert_eq!(flaw(Table { baseline: Some("b"), ..GOOD }), "baseline b is no row");
+        assert_eq!(flaw(Table { baseline: Baseline::Row("b"), ..GOOD }), "baseline b is no row");
+        assert_eq!(flaw(Table { baseline: Baseline::Pairs(&[("a", "c")]), ..GOOD }), "baseline c is no row");
+        const GCN: Model = Model::new(Backbone::Gcn, Recipe::ThesisCh5);
+        const UNREAD: Row = Row { spec: defended(GCN, DICE), ..ROW };
+        assert_eq!(flaw(Table { rows: &[UNREAD], ..GOOD }), "a: shows an inference that it does not run");
+        const NEGATIVE: Row = Row { spec: under(GCN, noise(-1.0)), ..ROW };
+        assert!(flaw(Table { rows: &[NEGATIVE], ..GOOD }).starts_with("a: "));
         const HUGE: Row = Row { figures: &[acc(100.1, 1.0)], ..ROW };
         assert_eq!(flaw(Table { rows: &[HUGE], ..GOOD }), "a has Accuracy { mean: 100.1, std: 1.0 }");
         const OF_NOTHING: Row = Row { figures: &[value(1.0, 0.1)], ..ROW };
@@ -363,6 +448,8 @@ mod tests {
             (Property::MeanCore, 99.0 / 34.0),
             (Property::MeanWalks, 1212.0 / 34.0),
             (Property::Homophily, 57.0 / 78.0),
+            // H(1 / 595) 595 - log2 sqrt(8 (1 - 1 / 595)), for the 595 places of 34 nodes.
+            (Property::Neighbours { radius: 1 }, 9.159_441_239_249),
         ];
         for (property, expected) in expect {
             let found = property.of(&karate).unwrap();

@@ -1,6 +1,8 @@
 //! `cgsO:tab:comb_centralities_2` (ch. 3, Combining Local and Global Centralities): local and global centralities together.
 
-use crate::experiment::table::{CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, learned_sum};
+use crate::experiment::table::{
+    Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, learned_sum,
+};
 use crate::nn::Backbone;
 
 /// The table.
@@ -10,7 +12,7 @@ pub const COMB_CENTRALITIES_2: Table = Table {
     section: "ch. 3, Combining Local and Global Centralities",
     columns: &["Cora", "Texas", "Photo", "ogbn-arxiv", "CS", "Computers", "Physics", "Penn94"],
     rows: ROWS,
-    baseline: Some("CGCN w/ D"),
+    baseline: Baseline::Row("CGCN w/ D"),
     notes: &[CHOSEN],
 };
 

@@ -2,7 +2,7 @@
 //!
 //! The thesis' homophily is the share of edges within a class, and its counted paths are walks of two steps.
 
-use crate::experiment::table::{Property, Row, Spec, Table, value};
+use crate::experiment::table::{Baseline, Property, Row, Spec, Table, value};
 
 /// The table.
 pub const GRAPH_PROP: Table = Table {
@@ -28,7 +28,7 @@ pub const GRAPH_PROP: Table = Table {
         "Texas",
     ],
     rows: ROWS,
-    baseline: None,
+    baseline: Baseline::None,
     notes: &[
         "gnarl's graphs are undirected and simple; the thesis counts self-loops on the Geom-GCN graphs, and arcs on arxiv-year",
         "gnarl's homophily leaves out edges to CiteSeer's 15 unlabelled papers; the thesis has them in the first class",

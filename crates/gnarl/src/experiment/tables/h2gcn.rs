@@ -1,6 +1,6 @@
 //! `cgsO:tab:H2GCN` (ch. 3, CGNN with Heterophily): H2GCN with learned operators.
 
-use crate::experiment::table::{CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, vanilla};
+use crate::experiment::table::{Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, vanilla};
 use crate::nn::Backbone;
 
 /// The table.
@@ -10,7 +10,7 @@ pub const H2GCN: Table = Table {
     section: "ch. 3, CGNN with Heterophily",
     columns: &["Texas", "Cornell", "Wisconsin", "chameleon"],
     rows: ROWS,
-    baseline: Some("H2GCN"),
+    baseline: Baseline::Row("H2GCN"),
     notes: &[
         CHOSEN,
         "the thesis does not say where CH2GCN has its operator; here it is the one of the first ring, the second ring keeps H2GCN's own",

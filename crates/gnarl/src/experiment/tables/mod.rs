@@ -6,8 +6,12 @@
 mod additional_ca_gcn;
 mod comb_centralities_1;
 mod comb_centralities_2;
+mod combinations;
+mod features_results;
+mod gin_feature_attacks;
 mod graph_prop;
 mod h2gcn;
+mod holes;
 mod multi_task_2;
 mod multi_task_gin;
 mod multi_task_gin_2;
@@ -16,18 +20,26 @@ mod oracle;
 mod oracle_2;
 mod oracle_gin;
 mod oracle_gin_2;
+mod order_iter_analysis;
 mod photo_synthetic;
+mod results_node_classification;
 mod results_with_baselines;
 mod results_with_baselines_2;
 mod results_with_baselines_gin;
 mod results_with_baselines_gin_2;
 mod sgc_1;
 mod sgc_2;
+mod size_crf;
+mod structural_perturbations;
+mod structure_results;
 mod topological_gcn;
 
 pub use additional_ca_gcn::ADDITIONAL_CA_GCN;
 pub use comb_centralities_1::COMB_CENTRALITIES_1;
 pub use comb_centralities_2::COMB_CENTRALITIES_2;
+pub use combinations::COMBINATIONS;
+pub use features_results::FEATURES_RESULTS;
+pub use gin_feature_attacks::GIN_FEATURE_ATTACKS;
 pub use graph_prop::GRAPH_PROP;
 pub use h2gcn::H2GCN;
 pub use multi_task_2::MULTI_TASK_2;
@@ -38,19 +50,24 @@ pub use oracle::ORACLE;
 pub use oracle_2::ORACLE_2;
 pub use oracle_gin::ORACLE_GIN;
 pub use oracle_gin_2::ORACLE_GIN_2;
+pub use order_iter_analysis::ORDER_ITER_ANALYSIS;
 pub use photo_synthetic::PHOTO_SYNTHETIC;
+pub use results_node_classification::RESULTS_NODE_CLASSIFICATION;
 pub use results_with_baselines::RESULTS_WITH_BASELINES;
 pub use results_with_baselines_2::RESULTS_WITH_BASELINES_2;
 pub use results_with_baselines_gin::RESULTS_WITH_BASELINES_GIN;
 pub use results_with_baselines_gin_2::RESULTS_WITH_BASELINES_GIN_2;
 pub use sgc_1::SGC_1;
 pub use sgc_2::SGC_2;
+pub use size_crf::SIZE_CRF;
+pub use structural_perturbations::STRUCTURAL_PERTURBATIONS;
+pub use structure_results::STRUCTURE_RESULTS;
 pub use topological_gcn::TOPOLOGICAL_GCN;
 
 use super::table::Table;
 
 /// All of them, in the order of the thesis.
-pub const ALL: [&Table; 21] = [
+pub const ALL: [&Table; 29] = [
     &TOPOLOGICAL_GCN,
     &COMB_CENTRALITIES_1,
     &ADDITIONAL_CA_GCN,
@@ -72,6 +89,14 @@ pub const ALL: [&Table; 21] = [
     &ORACLE_2,
     &ORACLE_GIN,
     &ORACLE_GIN_2,
+    &RESULTS_NODE_CLASSIFICATION,
+    &STRUCTURAL_PERTURBATIONS,
+    &ORDER_ITER_ANALYSIS,
+    &GIN_FEATURE_ATTACKS,
+    &FEATURES_RESULTS,
+    &COMBINATIONS,
+    &STRUCTURE_RESULTS,
+    &SIZE_CRF,
 ];
 
 /// The table of that label, with or without its prefix, whatever the case.
@@ -92,7 +117,9 @@ pub fn find(name: &str) -> gnarl_graph::Result<&'static Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::table::{OOM, acc, value};
+    use crate::experiment::cell::{CellConfig, Work};
+    use crate::experiment::table::{Figure, OOM, Spec, acc, dataset_name, value};
+    use crate::task::recipe::Recipe;
 
     #[test]
     fn every_table_is_sound() {
@@ -104,6 +131,34 @@ mod tests {
         }
         let e = find("topological_GCM").unwrap_err().to_string();
         assert_eq!(e, "unknown table 'topological_GCM'; did you mean topological_GCN?");
+    }
+
+    #[test]
+    fn every_cell_is_a_work_or_a_hole() {
+        for table in ALL {
+            for (row, column) in table.rows.iter().flat_map(|row| table.columns.iter().map(move |c| (row, c))) {
+                let dataset = dataset_name(column).unwrap();
+                for recipe in [Recipe::Thesis, Recipe::Default] {
+                    let config = CellConfig::new(row.spec, dataset, recipe, 10, 0).unwrap();
+                    match (row.spec, &config.work) {
+                        (Spec::Missing(what), Work::Missing(said)) => assert_eq!(what, *said),
+                        (Spec::Attacked { model, .. }, Work::Attacked(runs)) => {
+                            runs.network.check().unwrap();
+                            assert_eq!(runs.network.weights, model.weights, "{}: {}", table.name, row.label);
+                            let chapter = if recipe == Recipe::Thesis { model.chapter } else { recipe };
+                            assert_eq!(runs.recipe, chapter, "{}: {}", table.name, row.label);
+                        }
+                        (spec, work) => assert!(
+                            !matches!(spec, Spec::Missing(_) | Spec::Attacked { .. })
+                                && !matches!(work, Work::Missing(_)),
+                            "{}: {}",
+                            table.name,
+                            row.label
+                        ),
+                    }
+                }
+            }
+        }
     }
 
     /// A few figures read off the printed thesis by eye.
@@ -144,6 +199,10 @@ mod tests {
         assert_eq!(figure(&RESULTS_WITH_BASELINES_2, "GPR-GNN", "chameleon"), acc(63.29, 0.91));
         assert_eq!(figure(&RESULTS_WITH_BASELINES_2, "AdaGCN", "squirrel"), acc(29.15, 0.77));
         assert_eq!(figure(&RESULTS_WITH_BASELINES_GIN_2, "GIN", "Computers"), acc(70.9, 2.64));
+        assert_eq!(figure(&RESULTS_WITH_BASELINES, "ADMP-GCN w/ core", "Cora"), acc(81.19, 0.4));
+        assert_eq!(figure(&RESULTS_WITH_BASELINES_2, "ADMP-GCN w/ walks", "Texas"), acc(68.65, 2.16));
+        assert_eq!(figure(&RESULTS_WITH_BASELINES_GIN, "ADMP-GIN w/ degree", "CiteSeer"), acc(66.82, 0.89));
+        assert_eq!(figure(&RESULTS_WITH_BASELINES_GIN_2, "ADMP-GIN", "Computers"), acc(71.88, 3.8));
         assert_eq!(figure(&MULTI_TASK_UPDATED, "2: ADMP-GCN (ALM)", "Cora"), acc(70.82, 4.05));
         assert_eq!(figure(&MULTI_TASK_UPDATED, "5: GCN", "ogbn-arxiv"), acc(63.04, 1.33));
         assert_eq!(figure(&MULTI_TASK_2, "4: ADMP-GCN (ST)", "Photo"), acc(87.08, 0.77));
@@ -154,6 +213,25 @@ mod tests {
         assert_eq!(figure(&ORACLE_2, "ADMP-GCN (ST), oracle", "Computers"), acc(90.15, 0.97));
         assert_eq!(figure(&ORACLE_GIN, "ADMP-GIN (ST), best layer", "CS"), acc(90.82, 1.15));
         assert_eq!(figure(&ORACLE_GIN_2, "ADMP-GIN (ST), oracle", "squirrel"), acc(78.41, 0.89));
+        let by_features = &RESULTS_NODE_CLASSIFICATION;
+        assert_eq!(figure(by_features, "psi 0.5: GCN", "Cora"), acc(68.4, 1.9));
+        assert_eq!(figure(by_features, "psi 1.0: ParsevalR", "CiteSeer"), acc(51.2, 1.2));
+        assert_eq!(figure(by_features, "PGD: GCORN", "CS"), acc(79.6, 1.2));
+        assert_eq!(figure(by_features, "Nettack: RGCN", "PubMed"), acc(71.7, 3.8));
+        assert_eq!(figure(by_features, "PGD: NoisyGCN", "Cora"), Figure::Absent);
+        assert_eq!(figure(&STRUCTURAL_PERTURBATIONS, "DICE: ParsevalR", "Cora"), acc(79.7, 0.8));
+        assert_eq!(figure(&STRUCTURAL_PERTURBATIONS, "PGD: GCORN", "CoraML"), acc(84.1, 0.2));
+        assert_eq!(figure(&STRUCTURAL_PERTURBATIONS, "Mettack: GNN-Guard", "PubMed"), acc(84.8, 0.3));
+        assert_eq!(figure(&ORDER_ITER_ANALYSIS, "training time, s: GCORN (1 ord)", "Cora"), acc(4.8, 0.07));
+        assert_eq!(figure(&ORDER_ITER_ANALYSIS, "psi 0.5: GCORN (3 ord)", "Cora"), acc(78.6, 0.4));
+        assert_eq!(figure(&GIN_FEATURE_ATTACKS, "PGD: GIORN", "CiteSeer"), acc(58.3, 0.6));
+        assert_eq!(figure(&FEATURES_RESULTS, "PGD: RobustCRF", "Texas"), acc(62.16, 4.83));
+        assert_eq!(figure(&FEATURES_RESULTS, "psi 0.5: NoisyGCN", "CS"), acc(91.04, 0.85));
+        assert_eq!(figure(&COMBINATIONS, "psi 0.5: NoisyGCN w/ RobustCRF", "Cora"), acc(81.07, 0.99));
+        assert_eq!(figure(&COMBINATIONS, "clean: GCORN", "PubMed"), acc(76.03, 1.29));
+        assert_eq!(figure(&STRUCTURE_RESULTS, "DICE, evasion: RobustCRF", "PolBlogs"), acc(90.46, 0.25));
+        assert_eq!(figure(&STRUCTURE_RESULTS, "DICE, poisoning: RGCN", "CiteSeer"), acc(69.45, 0.92));
+        assert_eq!(figure(&STRUCTURE_RESULTS, "clean: GOOD-AT", "CoraML"), acc(84.87, 0.15));
         let facts = &GRAPH_PROP;
         assert_eq!(figure(facts, "density", "Cora"), value(1.43e-3, 1e-5));
         assert_eq!(figure(facts, "mean number of 2-walks", "Photo"), value(3204.098, 1e-3));

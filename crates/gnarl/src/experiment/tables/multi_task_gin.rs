@@ -1,6 +1,6 @@
 //! Thesis ch. 4, `dynam:tab:multi_task_GIN`.
 
-use crate::experiment::table::{Measure, NO_COLLAPSE, Row, Table, acc, alm, fixed_depth, st};
+use crate::experiment::table::{Baseline, Measure, NO_COLLAPSE, Row, Table, acc, alm, fixed_depth, st};
 use crate::nn::Backbone;
 
 /// GIN of 0 to 5 layers: plain, exits trained at once (ALM), exits trained in turn (ST).
@@ -10,7 +10,7 @@ pub const MULTI_TASK_GIN: Table = Table {
     section: "ch. 4, \"Comparison of ADMP-GNN Training Paradigms\"",
     columns: &["Cora", "CiteSeer", "CS", "PubMed", "Genius", "ogbn-arxiv"],
     rows: ROWS,
-    baseline: None,
+    baseline: Baseline::None,
     notes: &[NO_COLLAPSE],
 };
 

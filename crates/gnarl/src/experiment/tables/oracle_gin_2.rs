@@ -1,6 +1,6 @@
 //! Thesis ch. 4, `dynam:tab:oracle_GIN_2`.
 
-use crate::experiment::table::{BY_TEST, Measure, PLAIN_LEFT_OUT, Row, Table, acc, st};
+use crate::experiment::table::{BY_TEST, Baseline, Measure, PLAIN_LEFT_OUT, Row, Table, acc, st};
 use crate::nn::Backbone;
 
 /// The best layer of ADMP-GIN and what a perfect choice of layers would give.
@@ -10,7 +10,7 @@ pub const ORACLE_GIN_2: Table = Table {
     section: "ch. 4, \"Empirical Insights into Node Specific Depth\"",
     columns: &["Photo", "Computers", "chameleon", "Cornell", "Wisconsin", "Texas", "squirrel"],
     rows: ROWS,
-    baseline: Some("ADMP-GIN (ST), best layer"),
+    baseline: Baseline::Row("ADMP-GIN (ST), best layer"),
     notes: &[PLAIN_LEFT_OUT, BY_TEST],
 };
 

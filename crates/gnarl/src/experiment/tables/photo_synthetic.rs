@@ -1,7 +1,7 @@
 //! `dynam:fig:photo_synthetic` (ch. 4, Depth Analysis on Synthetic Graphs): a figure as a table. A row is a depth, a cell holds the
 //! accuracy on all test nodes of the joined halves, on those of the sparse half and on those of the dense one.
 
-use crate::experiment::table::{Figure, Row, Spec, Table};
+use crate::experiment::table::{Baseline, Figure, Row, Spec, Table};
 
 /// The figure.
 pub const PHOTO_SYNTHETIC: Table = Table {
@@ -22,7 +22,7 @@ pub const PHOTO_SYNTHETIC: Table = Table {
         at(9, "depth 9"),
         at(10, "depth 10"),
     ],
-    baseline: None,
+    baseline: Baseline::None,
     notes: &[
         "5,000 nodes: in each class the same number from its half of lower core numbers and from its half of higher ones, with the original edges; run i draws them by seed + i",
         "the thesis prints a picture, no figures: dense accuracy falls with depth earlier than sparse accuracy",

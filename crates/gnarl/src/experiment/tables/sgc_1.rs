@@ -1,6 +1,6 @@
 //! `cgsO:tab:sgc_1` (ch. 3, Simple Graph Convolutional Networks): SGC with learned operators.
 
-use crate::experiment::table::{CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, vanilla};
+use crate::experiment::table::{Baseline, CHOSEN, CORE, DEGREE, PAGERANK, Row, Table, WALKS, acc, learned, vanilla};
 use crate::nn::Backbone;
 
 /// The table.
@@ -10,7 +10,7 @@ pub const SGC_1: Table = Table {
     section: "ch. 3, Simple Graph Convolutional Networks",
     columns: &["CiteSeer", "PubMed", "arxiv-year", "chameleon", "Cornell", "deezer-europe", "squirrel", "Wisconsin"],
     rows: ROWS,
-    baseline: Some("SGC"),
+    baseline: Baseline::Row("SGC"),
     notes: &[CHOSEN],
 };
 
