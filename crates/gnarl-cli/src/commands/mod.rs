@@ -9,6 +9,7 @@ pub mod demo;
 pub mod energy;
 pub mod graphs;
 pub mod growth;
+mod influence;
 pub mod predict;
 pub mod reproduce;
 pub mod spectrum;
