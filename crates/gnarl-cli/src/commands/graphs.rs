@@ -438,7 +438,7 @@ impl Report for SetReport {
                 (true, Copies::EachEpoch) => "new copies in every epoch, in the place of the training graphs",
                 (true, Copies::Fixed) => "one copy of each training graph, beside them",
             };
-            rows.insert(4, ("augmentation", format!("{} of strength {}, {how}", g.augment, real(strength))));
+            rows.insert(4, ("augmentation", format!("{} of strength {strength}, {how}", g.augment)));
         }
         if let Some(share) = g.augmentation.select {
             let through = match g.augmentation.through {
