@@ -5,9 +5,10 @@
 //! Hessian `H` of the training loss are those at its minimum. The influence here is the thesis' average over the set with its sign,
 //! `g_setᵀ H⁻¹ g_candidate`: positive where the candidate helps. A candidate beside N training items has ε = 1 / N.
 //!
-//! For the head, [`HeadInfluence`] is exact: `H` in closed form at the minimum that Newton's method finds, solved by Cholesky. For whole
-//! networks `H` is only multiplied ([`hessian_product`], a finite difference of gradients) and solved with by
-//! [`conjugate_gradients`]; [`NetworkInfluence`](super::network_influence::NetworkInfluence) puts the two together.
+//! For the head, [`HeadInfluence`] is exact: `H` in closed form at the minimum that Newton's method finds, solved by Cholesky. Where `H` is too
+//! large to write down it is only multiplied ([`hessian_product`], a finite difference of gradients) and solved with by
+//! [`conjugate_gradients`]; [`NetworkInfluence`](super::network_influence::NetworkInfluence) does so for whole networks, with the part of
+//! the Hessian that is never negative.
 
 use gnarl_graph::{DenseMatrix, Error, Result};
 use gnarl_linalg::cholesky_solve;

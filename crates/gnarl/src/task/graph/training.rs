@@ -380,3 +380,18 @@ impl Course for HeadCourse<'_> {
         judged(&self.head.scores(&self.validate_on.latent)?, &self.validation)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_classes_share_a_label() {
+        // Scores (ln 3, 0) give the first class 3/4. Of an item three tenths of the second class: 0.7 ln 4/3 + 0.3 ln 4.
+        let scores = Tensor::new(&[[3f32.ln(), 0.0], [0.0, 0.0]], &Device::Cpu).unwrap();
+        let mixed = [MixedIn { class: 1, share: 0.3 }, MixedIn { class: 1, share: 0.5 }];
+        let loss = mixed_cross_entropy(&scores, &[0, 1], &mixed).unwrap().to_scalar::<f32>().unwrap();
+        let expected = (0.7 * (4f32 / 3.0).ln() + 0.3 * 4f32.ln() + 2f32.ln()) / 2.0;
+        assert!((loss - expected).abs() < 1e-6, "{loss}, not {expected}");
+    }
+}
