@@ -128,6 +128,98 @@ fn the_control_stands_beside_none() {
 }
 
 #[test]
+fn every_augmentation_is_reached_by_name() {
+    let dir = sets();
+    let mut seen = Vec::new();
+    for name in ["none", "dropedge", "dropnode", "subgraph", "submix", "manifold-mixup", "configuration"] {
+        let report = json(&args(&dir, "imdb-binary", &["--augment", name, "--runs", "2"]));
+        assert_eq!(report["config"]["augment"], name);
+        assert_eq!(
+            report["runs"][0]["copy_seconds"].is_number(),
+            !["none", "manifold-mixup"].contains(&name),
+            "{name}"
+        );
+        let strength = report["config"]["augmentation"]["strength"].as_f64();
+        assert_eq!(
+            strength,
+            [None, Some(0.2), Some(0.4), Some(1.0)][match name {
+                "none" => 0,
+                "submix" => 2,
+                "manifold-mixup" => 3,
+                _ => 1,
+            }]
+        );
+        let curve = json(&args(&dir, "imdb-binary", &["--augment", name, "--runs", "1", "--curves"]));
+        let losses = curve["runs"][0]["trained"]["curve"].clone();
+        // A cycle or star that keeps its degrees looks the same to every node.
+        let expected = if name == "configuration" { &seen[..1] } else { &[] };
+        let alike: Vec<&Value> = seen.iter().filter(|other| **other == losses).collect();
+        assert_eq!(alike, expected.iter().collect::<Vec<_>>(), "{name}");
+        seen.push(losses);
+    }
+    let shown =
+        text(&args(&dir, "mutag", &["--augment", "dropnode", "--copies", "fixed", "--runs", "1", "--strength", "0.5"]));
+    assert!(shown.contains("dropnode of strength 0.5, one copy of each training graph, beside them"), "{shown}");
+    let shown = text(&args(&dir, "mutag", &["--augment", "submix", "--corrupt", "0.2", "--runs", "1"]));
+    assert!(
+        shown.contains("submix of strength 0.4, new copies in every epoch") && shown.contains("corrupted"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn influence_selects_and_is_drawn() {
+    let dir = sets();
+    let stem = dir.path().join("found");
+    let stem = stem.to_str().unwrap();
+    let base = ["--augment", "gratin", "--runs", "3"];
+    let half = json(&args(&dir, "mutag", &[&base[..], &["--select", "0.5"]].concat()));
+    // 32 of 40 graphs train; as many vectors are drawn.
+    assert_eq!(half["runs"][0]["before"]["drawn"]["kept"], 16);
+    assert_eq!(half["config"]["augmentation"]["select"], 0.5);
+    assert!(half["augmentation"]["latent_distance"]["drawn"]["mean"].as_f64().unwrap() > 0.0);
+    for through in ["head", "network"] {
+        let more = ["--influence", stem, "--through", through, "--histograms", stem];
+        let report = json(&args(&dir, "mutag", &[&base[..], &more].concat()));
+        let influence = &report["influence"];
+        assert_eq!(
+            (influence["candidates"].as_u64(), report["config"]["augmentation"]["through"].as_str()),
+            (Some(96), Some(through))
+        );
+        assert_eq!(influence["filtering"].as_array().unwrap().len(), 11);
+        assert_eq!(influence["filtering"][10]["test_accuracy"], report["test_accuracy"], "all of them is GRATIN");
+        if through == "head" {
+            assert_eq!(influence["filtering"][5]["test_accuracy"], half["test_accuracy"], "{through}");
+        }
+        let counted = |key: &str| values(&report[key]["counts"]).iter().sum::<f64>();
+        assert_eq!((counted("confidence"), counted("entropy")), (12.0, 12.0), "four test graphs a fold");
+        let mut names: Vec<String> =
+            report["written"].as_array().unwrap().iter().map(|f| f.as_str().unwrap().into()).collect();
+        assert_eq!(names.len(), 10);
+        for name in names.drain(..) {
+            let content = std::fs::read(&name).unwrap();
+            match &name[name.len() - 3..] {
+                "svg" => assert!(String::from_utf8(content).unwrap().contains("gin on MUTAG"), "{name}"),
+                "png" => assert_eq!(&content[1..4], b"PNG"),
+                _ => assert!(content.len() > 100, "{name}"),
+            }
+        }
+        let candidates = std::fs::read_to_string(format!("{stem}.csv")).unwrap();
+        assert_eq!(
+            (candidates.lines().count(), candidates.lines().next()),
+            (97, Some("run,class,on_validation,on_test"))
+        );
+        assert_eq!(std::fs::read_to_string(format!("{stem}-filter.csv")).unwrap().lines().count(), 12);
+    }
+    let shown = text(&args(&dir, "mutag", &[&base[..], &["--influence", stem, "--select", "0.25"]].concat()));
+    for part in
+        ["drawn vectors: ", "minus retrain", "found-filter.svg", "mean distance of a drawn vector", "25 % of the drawn"]
+    {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+}
+
+#[test]
 fn a_saved_classifier_predicts_as_it_was_trained() {
     let dir = sets();
     let file = dir.path().join("model.safetensors");
@@ -186,6 +278,38 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(fail(&["--head-epochs", "3"]).contains("--head-epochs: belongs to --augment retrain or gratin"));
     assert!(fail(&["--components", "3"]).contains("--components: belongs to --augment gratin"));
     assert!(fail(&["--augment", "gratin", "--components", "0"]).contains("neither a number of at least 1 nor auto"));
+    assert!(fail(&["--select", "0.5"]).contains("--select: belongs to --augment gratin"));
+    assert!(fail(&["--augment", "dropedge", "--influence", "x"]).contains("--influence: belongs to --augment gratin"));
+    assert!(
+        fail(&["--augment", "gratin", "--through", "head"]).contains("--through: belongs to --select and --influence")
+    );
+    assert!(
+        fail(&["--augment", "gratin", "--select", "2"]).contains("a share of 2 new vectors; it must lie in 0 to 1")
+    );
+    assert!(
+        fail(&["--augment", "dropedge", "--strength", "1.5"])
+            .contains("dropedge: a strength of 1.5; it must lie in 0 to 1")
+    );
+    assert!(
+        fail(&["--augment", "manifold-mixup", "--strength", "0"])
+            .contains("manifold-mixup: a strength of 0; it must be above 0")
+    );
+    assert!(
+        fail(&["--augment", "gratin", "--strength", "0.5"])
+            .contains("--strength: belongs to augmentations that change graphs")
+    );
+    assert!(
+        fail(&["--augment", "manifold-mixup", "--copies", "fixed"])
+            .contains("--copies: belongs to augmentations that change graphs, not to manifold-mixup")
+    );
+    assert!(
+        fail(&["--augment", "dropedge", "--copies", "many"])
+            .contains("unknown copies 'many'; known: fixed, each-epoch")
+    );
+    assert!(
+        fail(&["--augment", "gratin", "--select", "1", "--through", "neck"])
+            .contains("unknown parameters 'neck'; known: head, network")
+    );
     assert!(fail(&["--corrupt", "2"]).contains("a share of 2 edges; it must lie in 0 to 1"));
     assert!(fail(&["--depth", "admp-st"]).contains("--depth: belongs to graphs whose nodes are classified"));
     assert!(fail(&["--head-dropout", "1"]).contains("head dropout 1 must be at least 0 and below 1"));

@@ -103,6 +103,19 @@ impl Split {
         Self::new(format!("per-class-{per_class}-seed-{seed}"), train, rest, test)
     }
 
+    /// The same split with at most `per_class` of its training items of each class, by seed; those without a label drop out.
+    pub fn fewer(&self, labels: &Labels, per_class: usize, seed: u64) -> Result<Self> {
+        let mut order = self.train.clone();
+        order.shuffle(&mut stream(seed, "fewer training items", 0));
+        let mut taken = vec![0usize; labels.num_classes()];
+        order.retain(|&u| {
+            let Some(class) = labels.get(u) else { return false };
+            taken[class as usize] += 1;
+            taken[class as usize] <= per_class
+        });
+        Self::new(format!("{}-{per_class}-per-class", self.name), order, self.val.clone(), self.test.clone())
+    }
+
     /// A random share of the labelled items to train, another to validate, the rest to test (thesis ch. 6: 0.1, 0.1).
     pub fn fractions(labels: &Labels, train: f64, val: f64, seed: u64) -> Result<Self> {
         let shares_are_valid = train >= 0.0 && val >= 0.0 && train + val <= 1.0;
@@ -220,5 +233,20 @@ mod tests {
         assert_eq!(e, "Split::new: split x uses item 2 twice");
         assert!(Split::new("x", vec![5], vec![], vec![]).unwrap().check_range(5).is_err());
         assert!(Split::folds(&labels(&[2]), 3, 0).is_err());
+    }
+
+    #[test]
+    fn fewer_items_of_each_class() {
+        let labels = Labels::new((0..60).map(|u| if u == 7 { None } else { Some(u % 3) }).collect(), 3).unwrap();
+        let split = Split::new("s", (0..40).collect(), (40..50).collect(), (50..60).collect()).unwrap();
+        let fewer = split.fewer(&labels, 4, 1).unwrap();
+        for class in 0..3 {
+            let count = fewer.train().iter().filter(|&&u| labels.get(u) == Some(class)).count();
+            assert_eq!(count, 4);
+        }
+        assert!(fewer.train().iter().all(|u| split.train().contains(u)) && fewer.train().len() == 12);
+        assert_eq!((fewer.val(), fewer.test()), (split.val(), split.test()));
+        assert_ne!(fewer.train(), split.fewer(&labels, 4, 2).unwrap().train());
+        assert_eq!(split.fewer(&labels, 100, 1).unwrap().train().len(), 39, "all that have a label");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use gnarl::augment::{Augment, Augmentation, Components, Copies, Corruption, GraphTransform};
+use gnarl::augment::{Augment, AugmentSettings, Augmentation, Components, Copies, Corruption, GraphTransform};
 use gnarl::nn::{Backbone, ClassifierConfig, GraphClassifier, Head, NetworkConfig, Pass, Readout};
 use gnarl::operator::{CgsoConfig, Initialisation};
 use gnarl::task::graph::{
@@ -210,6 +210,7 @@ fn config(set: &GraphSet, backbone: Backbone, epochs: usize) -> GraphConfig {
         augment: Augment::None,
         head_epochs: 20,
         components: Components::Fixed(3),
+        augmentation: AugmentSettings::default(),
     }
 }
 

@@ -1,11 +1,11 @@
 //! `gnarl train`, `predict` and `bench epoch` on sets of graphs: folds are the runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
-use gnarl::augment::{Augment, Components, Corruption};
+use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, Through};
 use gnarl::nn::{ClassifierConfig, Readout};
 use gnarl::operator::Initialisation;
 use gnarl::task::graph::{
@@ -20,6 +20,7 @@ use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Error, Graph, GraphSet, Split};
 use serde::Serialize;
 
+use super::influence::{Certainty, InfluenceReport};
 use super::train::{Accuracy, ModelArgs, TrainArgs, as_object, describe, operator_parameters};
 use crate::args::Global;
 use crate::output::{self, Report, real};
@@ -56,10 +57,34 @@ impl ClassifierArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sets of graphs")]
 pub struct StudyArgs {
-    /// What the classifier is trained on: none (the training graphs as they are), retrain (the same, then a fresh head) or gratin (a
-    /// fresh head on their vectors and new ones drawn from mixtures) [default: none]
+    /// What the classifier is trained on: none (the training graphs as they are), retrain (the same, then a fresh head), gratin (a
+    /// fresh head on their vectors and new ones drawn from mixtures), changed graphs (dropedge, dropnode, subgraph, submix,
+    /// configuration) or mixed vectors (manifold-mixup) [default: none]
     #[arg(long, value_name = "NAME")]
     pub augment: Option<Augment>,
+    /// Of changed graphs: the share of edges, nodes or of the smaller graph that changes, 0 to 1; of manifold-mixup: α of the Beta
+    /// distribution of shares [default: 0.2; of submix 0.4; of manifold-mixup 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub strength: Option<f64>,
+    /// Of changed graphs: each-epoch (new ones in every epoch, in the place of the training graphs) or fixed (one of each beside
+    /// them) [default: each-epoch]
+    #[arg(long, value_name = "HOW")]
+    pub copies: Option<Copies>,
+    /// Of --augment gratin: keep this share of the new vectors, those of most influence on the validation graphs
+    #[arg(long, value_name = "SHARE")]
+    pub select: Option<f64>,
+    /// Of --augment gratin: write every new vector's influence, its density, and the accuracy by share kept to STEM.csv, STEM.svg, STEM-filter.csv, …
+    #[arg(long, value_name = "STEM")]
+    pub influence: Option<PathBuf>,
+    /// Of --select and --influence: head (exact) or network (all parameters, by conjugate gradients) [default: head]
+    #[arg(long, value_name = "WHICH")]
+    pub through: Option<Through>,
+    /// Draw how certain the classifiers are of their test graphs to STEM-confidence.svg, STEM-entropy.svg and as PNG
+    #[arg(long, value_name = "STEM")]
+    pub histograms: Option<PathBuf>,
+    /// Train on so many graphs of each class of a fold, drawn by the seed [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub per_class: Option<usize>,
     /// Initialisations of each fold; a fold counts with their mean [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub inits: Option<usize>,
@@ -82,13 +107,33 @@ impl StudyArgs {
     pub fn refuse_on_one_graph(&self, data: &str) -> gnarl_graph::Result<()> {
         let given = [
             ("--augment", self.augment.is_some_and(|augment| augment != Augment::None)),
+            ("--per-class", self.per_class.is_some()),
             ("--inits", self.inits.is_some()),
             ("--corrupt", self.corrupt.is_some()),
             ("--keep-degrees", self.keep_degrees),
+            ("--strength", self.strength.is_some()),
+            ("--copies", self.copies.is_some()),
+            ("--select", self.select.is_some()),
+            ("--influence", self.influence.is_some()),
+            ("--through", self.through.is_some()),
+            ("--histograms", self.histograms.is_some()),
             ("--components", self.components.is_some()),
             ("--head-epochs", self.head_epochs.is_some()),
         ];
         refuse_given(&given, data)
+    }
+
+    /// What the data axis is told.
+    fn settings(&self) -> AugmentSettings {
+        let AugmentSettings { copies, through, .. } = AugmentSettings::default();
+        let augment = self.augment.unwrap_or(Augment::None);
+        AugmentSettings {
+            strength: self.strength.or(augment.default_strength()),
+            copies: self.copies.unwrap_or(copies),
+            select: self.select,
+            through: self.through.unwrap_or(through),
+            study: self.influence.is_some(),
+        }
     }
 
     /// The options that belong to another that was not given.
@@ -103,6 +148,30 @@ impl StudyArgs {
         if self.components.is_some() && self.augment != Some(Augment::Gratin) {
             return Err(Error::argument("--components", "belongs to --augment gratin, which was not asked for"));
         }
+        let augment = self.augment.unwrap_or(Augment::None);
+        if self.strength.is_some() && augment.default_strength().is_none() {
+            let what = format!("belongs to augmentations that change graphs and to manifold-mixup, not to {augment}");
+            return Err(Error::argument("--strength", what));
+        }
+        if self.copies.is_some() && !augment.uses_graphs() {
+            return Err(Error::argument(
+                "--copies",
+                format!("belongs to augmentations that change graphs, not to {augment}"),
+            ));
+        }
+        for (option, given) in [("--select", self.select.is_some()), ("--influence", self.influence.is_some())] {
+            if given && augment != Augment::Gratin {
+                return Err(Error::argument(option, "belongs to --augment gratin, which was not asked for"));
+            }
+        }
+        if self.through.is_some() && self.select.is_none() && self.influence.is_none() {
+            return Err(Error::argument("--through", "belongs to --select and --influence, which were not asked for"));
+        }
+        if let Some(share) = self.select.filter(|share| !(0.0..=1.0).contains(share)) {
+            return Err(Error::argument("--select", format!("a share of {share} new vectors; it must lie in 0 to 1")));
+        }
+        augment.transform(self.strength)?;
+        augment.mixup(self.strength)?;
         Ok(())
     }
 }
@@ -127,6 +196,8 @@ pub struct SetConfig {
     #[serde(flatten)]
     pub graph: GraphConfig,
     pub folds: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_class: Option<usize>,
     pub inits: usize,
     pub seed: u64,
 }
@@ -152,6 +223,7 @@ fn config(model: &ModelArgs, classifier: &ClassifierArgs, set: &GraphSet) -> gna
         augment: Augment::None,
         head_epochs: HEAD_EPOCHS,
         components: Components::Auto,
+        augmentation: AugmentSettings::default(),
     })
 }
 
@@ -176,6 +248,15 @@ pub struct SetReport {
     /// Where a fresh head was trained: the same runs before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     augmentation: Option<AugmentationReport>,
+    /// Where asked for: the influence of drawn vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    influence: Option<InfluenceReport>,
+    /// Of the test graphs of all runs.
+    #[serde(flatten)]
+    certainty: Certainty,
+    /// Files of figures and tables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    written: Vec<String>,
     /// What a learnable operator's scalars came to, over the runs.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
     operator_parameters: Vec<(String, Accuracy)>,
@@ -196,6 +277,27 @@ struct AugmentationReport {
     minus_none: PairedDifference,
     /// Median seconds of a run that it took.
     seconds: f64,
+    /// Of drawn vectors: the mean distance to the original ones of their class, over the runs, and that among the original ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latent_distance: Option<LatentDistance>,
+}
+
+/// How far drawn vectors are from those they were drawn after.
+#[derive(Debug, Serialize)]
+struct LatentDistance {
+    drawn: Accuracy,
+    original: Accuracy,
+}
+
+impl LatentDistance {
+    fn new(runs: &[Run]) -> gnarl_graph::Result<Option<Self>> {
+        let drawn = |run: &Run| run.before.as_ref()?.drawn.as_ref().map(|d| (d.distance, d.original_distance));
+        let (drawn, original): (Vec<f64>, Vec<f64>) = runs.iter().filter_map(drawn).unzip();
+        match drawn.is_empty() {
+            true => Ok(None),
+            false => Ok(Some(Self { drawn: Accuracy::of(drawn)?, original: Accuracy::of(original)? })),
+        }
+    }
 }
 
 impl AugmentationReport {
@@ -207,7 +309,8 @@ impl AugmentationReport {
         let none = graph::by_fold(runs, inits, before);
         let minus_none = paired_difference(&graph::by_fold(runs, inits, |run| run.test_accuracy), &none)?;
         let seconds = median(runs.iter().filter_map(|run| Some(run.before.as_ref()?.seconds)).collect());
-        Ok(Some(Self { name, none_test_accuracy: Accuracy::of(none)?, minus_none, seconds }))
+        let latent_distance = LatentDistance::new(runs)?;
+        Ok(Some(Self { name, none_test_accuracy: Accuracy::of(none)?, minus_none, seconds, latent_distance }))
     }
 }
 
@@ -216,9 +319,13 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
     let set = loaded.graph_set()?;
     args.depth.refuse_on_graph_sets()?;
     args.study.check()?;
-    let folds = protocol_folds(loaded, global.seed, args.runs.unwrap_or(usize::MAX))?;
+    let mut folds = protocol_folds(loaded, global.seed, args.runs.unwrap_or(usize::MAX))?;
+    if let Some(count) = args.study.per_class {
+        folds = folds.iter().map(|fold| fold.fewer(set.labels(), count, global.seed)).collect::<Result<_, _>>()?;
+    }
     let mut graph = config(&args.model, &args.classifier, set)?;
     graph.augment = args.study.augment.unwrap_or(Augment::None);
+    graph.augmentation = args.study.settings();
     graph.head_epochs = args.study.head_epochs.unwrap_or(HEAD_EPOCHS);
     let of_recipe = || args.model.recipe.components(&loaded.name, args.model.model);
     graph.components = args.study.components.unwrap_or_else(of_recipe);
@@ -233,6 +340,7 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
         recipe: args.model.recipe,
         graph,
         folds: folds.len(),
+        per_class: args.study.per_class,
         inits,
         seed: global.seed,
     };
@@ -257,6 +365,17 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
     let parameters = prepared.classifier(&config.graph.classifier, 0)?.params().num_trained();
     bar.finish_and_clear();
 
+    let certainty = Certainty::new(&runs)?;
+    let influence = InfluenceReport::new(&runs, inits)?;
+    let title = format!("{} on {}", config.graph.classifier.network.backbone, config.data);
+    let mut written = Vec::new();
+    if let (Some(stem), Some(influence)) = (&args.study.influence, &influence) {
+        written.extend(influence.write(&runs, stem, &title)?);
+    }
+    if let Some(stem) = &args.study.histograms {
+        written.extend(certainty.draw(stem, &title)?);
+    }
+
     let over = |f: fn(&Run) -> f64| Accuracy::of(graph::by_fold(&runs, inits, f));
     let scalars: Vec<_> = runs.iter().map(|run| &run.operator[..]).collect();
     Ok(SetReport {
@@ -269,6 +388,9 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
         parameters,
         interrupted: runs.iter().any(|r| r.trained.interrupted),
         augmentation: AugmentationReport::new(config.graph.augment, &runs, inits)?,
+        influence,
+        certainty,
+        written: written.iter().map(|file| file.display().to_string()).collect(),
         config,
         operator_parameters: operator_parameters(&scalars)?,
         initialisations: tried,
@@ -320,6 +442,23 @@ impl Report for SetReport {
             let text = format!("{} % of the training graphs' edges{of_degrees}", real(100.0 * edges.share));
             rows.insert(4, ("corrupted", text));
         }
+        if let Some(strength) = g.augmentation.strength {
+            let how = match (g.augment.uses_graphs(), g.augmentation.copies) {
+                (false, _) => "in every step",
+                (true, Copies::EachEpoch) => "new copies in every epoch, in the place of the training graphs",
+                (true, Copies::Fixed) => "one copy of each training graph, beside them",
+            };
+            rows.insert(4, ("augmentation", format!("{} of strength {strength}, {how}", g.augment)));
+        }
+        if let Some(share) = g.augmentation.select {
+            let through = match g.augmentation.through {
+                Through::Head => "the head",
+                Through::Network => "the whole network",
+            };
+            let share = real(100.0 * share);
+            let text = format!("{share} % of the drawn vectors, by influence on validation graphs through {through}");
+            rows.insert(4, ("selected", text));
+        }
         if let Some(file) = &self.saved {
             rows.push(("saved", file.clone()));
         }
@@ -327,7 +466,8 @@ impl Report for SetReport {
             rows.push(("interrupted", "yes: these are the epochs done so far".into()));
         }
         let mut text = format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(rows)));
-        if let Some(AugmentationReport { name, none_test_accuracy, minus_none, seconds }) = &self.augmentation {
+        if let Some(report) = &self.augmentation {
+            let AugmentationReport { name, none_test_accuracy, minus_none, seconds, latent_distance } = report;
             let mut table = output::table(&["augmentation", ">test accuracy", ">minus none", ">seconds"]);
             table.add_row(["none".into(), none_test_accuracy.text(), "-".into(), "-".into()]);
             let PairedDifference { mean, standard_error, .. } = minus_none;
@@ -338,6 +478,17 @@ impl Report for SetReport {
             };
             table.add_row([name.to_string(), self.test_accuracy.text(), difference, real(*seconds)]);
             text += &format!("\n{}", output::render(&table));
+            if let Some(LatentDistance { drawn, original }) = latent_distance {
+                let (drawn, original) = (real(drawn.mean), real(original.mean));
+                text +=
+                    &format!("mean distance of a drawn vector to those of its class {drawn}, among those {original}\n");
+            }
+        }
+        if let Some(influence) = &self.influence {
+            text += &format!("\n{}", influence.text());
+        }
+        for file in &self.written {
+            text += &format!("wrote {file}\n");
         }
         text + &super::train::learned_text(&self.operator_parameters, &self.initialisations)
     }

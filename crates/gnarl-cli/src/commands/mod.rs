@@ -11,6 +11,7 @@ pub mod energy;
 pub mod graphs;
 pub mod growth;
 mod inference;
+mod influence;
 pub mod predict;
 pub mod reproduce;
 pub mod robustness;

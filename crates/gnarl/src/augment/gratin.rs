@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use gnarl_graph::random::{mix, stream};
 use gnarl_graph::{DenseMatrix, Error, Result};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::density::mixture::Component;
@@ -97,6 +98,33 @@ pub fn draw(vectors: &DenseMatrix<f64>, classes: &[u32], components: Components,
     Ok(Drawn { vectors: DenseMatrix::new(of.len(), vectors.num_cols(), data)?, classes: of, fits })
 }
 
+/// The mean distance between a new vector and the original ones of its class, over all such pairs: how far drawing goes, the term of the
+/// thesis' bound (`gen:thm:rademacher`) that can be computed. Zero where there is no pair. O(n² d) for classes of n.
+pub fn mean_distance(new: &DenseMatrix<f64>, new_classes: &[u32], old: &DenseMatrix<f64>, old_classes: &[u32]) -> f64 {
+    mean_over_pairs(new_classes, old_classes, |i, j| Some(distance(new.row(i), old.row(j))))
+}
+
+/// The mean distance between two different vectors of a class: what [`mean_distance`] is to be read against.
+pub fn mean_spread(vectors: &DenseMatrix<f64>, classes: &[u32]) -> f64 {
+    let apart = |i: usize, j: usize| (i != j).then(|| distance(vectors.row(i), vectors.row(j)));
+    mean_over_pairs(classes, classes, apart)
+}
+
+/// Row by row in parallel, summed in order: the thread count does not change the rounding.
+fn mean_over_pairs(a: &[u32], b: &[u32], value: impl Fn(usize, usize) -> Option<f64> + Sync) -> f64 {
+    let of_row = |i: usize| {
+        let pairs = (0..b.len()).filter(|&j| a[i] == b[j]).filter_map(|j| value(i, j));
+        pairs.fold((0.0, 0usize), |(sum, count), x| (sum + x, count + 1))
+    };
+    let rows: Vec<(f64, usize)> = (0..a.len()).into_par_iter().map(of_row).collect();
+    let (sum, count) = rows.iter().fold((0.0, 0), |(sum, count), row| (sum + row.0, count + row.1));
+    sum / count.max(1) as f64
+}
+
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+}
+
 /// The mixture of one class; of equal criteria, the one with fewer components.
 fn fit(points: &DenseMatrix<f64>, components: Components, seed: u64) -> Result<Mixture> {
     let with = |count| Mixture::fit(points, &MixtureSettings::new(count), seed);
@@ -158,6 +186,17 @@ mod tests {
             assert_eq!(drawn.vectors, again.vectors);
             assert_ne!(drawn.vectors, draw(&vectors, &classes, components, 4).unwrap().vectors);
         }
+    }
+
+    #[test]
+    fn distances_are_within_classes() {
+        let old = DenseMatrix::new(3, 2, vec![0.0, 0.0, 6.0, 8.0, 100.0, 0.0]).unwrap();
+        let new = DenseMatrix::new(2, 2, vec![3.0, 4.0, 100.0, 1.0]).unwrap();
+        // The first is 5 from both of its class, the second 1 from its only one; those two are 10 apart.
+        assert_eq!(mean_distance(&new, &[0, 1], &old, &[0, 0, 1]), 11.0 / 3.0);
+        assert_eq!(mean_spread(&old, &[0, 0, 1]), 10.0);
+        assert_eq!(mean_spread(&old, &[0, 1, 2]), 0.0, "no pair of a class");
+        assert_eq!(mean_distance(&new, &[7, 8], &old, &[0, 0, 1]), 0.0);
     }
 
     #[test]

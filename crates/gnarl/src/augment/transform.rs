@@ -1,7 +1,8 @@
 //! Augmentation in graph space: one graph in, another out.
 
 use gnarl_graph::random::{Rng, mix, stream};
-use gnarl_graph::{Graph, Result};
+use gnarl_graph::{Error, Graph, Result};
+use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +11,20 @@ use serde::{Deserialize, Serialize};
 pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     /// The new graph. All chance comes from `rng`.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph>;
+
+    /// The new graph where another training graph may go into it, and that one's share of the label, 0 to 1. A transform of single
+    /// graphs does not look at it.
+    fn apply_with(&self, graph: &Graph, _partner: &Graph, rng: &mut Rng) -> Result<(Graph, f64)> {
+        Ok((self.apply(graph, rng)?, 0.0))
+    }
+}
+
+/// Refuses a share that is none; the strength of every transform is one.
+pub(super) fn check_share(op: &'static str, share: f64) -> Result<f64> {
+    match (0.0..=1.0).contains(&share) {
+        true => Ok(share),
+        false => Err(Error::argument(op, format!("a strength of {share}; it must lie in 0 to 1"))),
+    }
 }
 
 /// How often a training graph is transformed.
@@ -20,6 +35,21 @@ pub enum Copies {
     Fixed,
     /// Anew in every epoch.
     EachEpoch,
+}
+
+impl Copies {
+    /// Every choice with its name.
+    pub const ALL: [(&'static str, Copies); 2] = [("fixed", Copies::Fixed), ("each-epoch", Copies::EachEpoch)];
+}
+
+impl std::str::FromStr for Copies {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let known = || Self::ALL.iter().map(|(known, _)| *known);
+        found.map(|(_, copies)| *copies).ok_or_else(|| Error::unknown("copies", name, known()))
+    }
 }
 
 /// A transform of training graphs and how it is used.
@@ -33,9 +63,102 @@ pub struct Augmentation<'a> {
     pub keep_originals: bool,
 }
 
+/// A transformed graph and what it should be called.
+#[derive(Debug, Clone)]
+pub struct Copied {
+    /// The graph.
+    pub graph: Graph,
+    /// Position of the graph that went into it.
+    pub partner: usize,
+    /// That graph's share of the label, 0 to 1.
+    pub partner_share: f64,
+}
+
 /// The transformed graphs. Graph `i` draws from a stream of its own: neither the order nor the thread count matters.
 pub fn transform_all(transform: &dyn GraphTransform, graphs: &[&Graph], seed: u64, epoch: usize) -> Result<Vec<Graph>> {
     let seed = mix(seed ^ mix(epoch as u64));
     let one = |(i, graph): (usize, &&Graph)| transform.apply(graph, &mut stream(seed, "graph transform", i as u64));
     graphs.par_iter().enumerate().map(one).collect()
+}
+
+/// The same with a partner for each, drawn from all of them.
+pub fn copy_all(transform: &dyn GraphTransform, graphs: &[&Graph], seed: u64, epoch: usize) -> Result<Vec<Copied>> {
+    let seed = mix(seed ^ mix(epoch as u64));
+    let one = |(i, graph): (usize, &&Graph)| {
+        let partner = stream(seed, "partner", i as u64).random_range(0..graphs.len());
+        let rng = &mut stream(seed, "graph transform", i as u64);
+        let (graph, partner_share) = transform.apply_with(graph, graphs[partner], rng)?;
+        Ok(Copied { graph, partner, partner_share })
+    };
+    graphs.par_iter().enumerate().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::augment::Augment;
+    use gnarl_graph::generate;
+    use proptest::prelude::*;
+
+    fn every_transform(strength: f64) -> impl Iterator<Item = (&'static str, Box<dyn GraphTransform>)> {
+        Augment::ALL.into_iter().filter_map(move |(name, augment)| {
+            let transform = if augment.uses_graphs() { augment.transform(Some(strength)).unwrap() } else { None };
+            Some((name, transform?))
+        })
+    }
+
+    /// Whether the lists of neighbours are sorted, without loops or duplicates, and the same seen from both ends.
+    fn is_simple(graph: &Graph) -> bool {
+        (0..graph.num_nodes() as u32).all(|u| {
+            let near = graph.neighbours(u);
+            near.windows(2).all(|w| w[0] < w[1]) && near.iter().all(|&v| v != u && graph.has_edge(v, u))
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_comes_out_is_a_graph(n in 0usize..30, m in 1usize..30, p in 0.0f64..1.0, s in 0.0f64..=1.0, seed in any::<u64>()) {
+            let columns = |g: Graph| {
+                let features = gnarl_graph::DenseMatrix::new(g.num_nodes(), 2, vec![1f32; 2 * g.num_nodes()]).unwrap();
+                g.with_features(gnarl_graph::Features::Dense(features)).unwrap()
+            };
+            let graphs = [columns(generate::erdos_renyi(n, p, seed).unwrap()), columns(generate::erdos_renyi(m, p, !seed).unwrap())];
+            let graphs: Vec<&Graph> = graphs.iter().collect();
+            for (name, transform) in every_transform(s) {
+                let copies = copy_all(&*transform, &graphs, seed, 1).unwrap();
+                for (copy, original) in copies.iter().zip(&graphs) {
+                    prop_assert!(is_simple(&copy.graph), "{}", name);
+                    prop_assert!(copy.graph.num_nodes() <= original.num_nodes(), "{}", name);
+                    prop_assert_eq!(copy.graph.num_nodes() == 0, original.num_nodes() == 0, "{}", name);
+                    prop_assert_eq!(copy.graph.features().unwrap().num_rows(), copy.graph.num_nodes());
+                    prop_assert!((0.0..=1.0).contains(&copy.partner_share));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn seeds_and_epochs_fix_copies_and_threads_do_not_matter() {
+        let graphs: Vec<Graph> = (0..12).map(|i| generate::erdos_renyi(15, 0.3, i).unwrap()).collect();
+        let graphs: Vec<&Graph> = graphs.iter().collect();
+        for (name, transform) in every_transform(0.5) {
+            let targets = |threads, seed, epoch| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let copies = pool.install(|| copy_all(&*transform, &graphs, seed, epoch)).unwrap();
+                let of = |c: &Copied| (c.graph.targets().to_vec(), c.partner, c.partner_share);
+                copies.iter().map(of).collect::<Vec<_>>()
+            };
+            assert_eq!(targets(1, 1, 1), targets(3, 1, 1), "{name}");
+            assert_ne!(targets(1, 1, 1), targets(1, 2, 1), "{name}: the seed matters");
+            assert_ne!(targets(1, 1, 1), targets(1, 1, 2), "{name}: so does the epoch");
+        }
+        assert!(copy_all(&*every_transform(0.5).next().unwrap().1, &[], 1, 1).unwrap().is_empty());
+    }
+
+    #[test]
+    fn copies_are_read_by_name() {
+        assert_eq!("EACH-EPOCH".parse::<Copies>().unwrap(), Copies::EachEpoch);
+        let e = "fixt".parse::<Copies>().unwrap_err().to_string();
+        assert!(e.contains("unknown copies 'fixt'; did you mean fixed"), "{e}");
+    }
 }

@@ -100,6 +100,78 @@ impl CustomOp2 for CrossEntropy {
     }
 }
 
+/// The mean cross-entropy of `logits` (`[items, classes]`) against distributions over classes, `targets`, one row for each item.
+///
+/// Stable for logits of any size. Fails where the shapes differ or there are no items.
+pub fn soft_cross_entropy(logits: &Tensor, targets: &Arc<Vec<f32>>) -> Result<Tensor> {
+    let (num_items, num_classes) = logits.dims2()?;
+    if num_items == 0 || num_classes == 0 {
+        bail!("cross-entropy: there are no training items");
+    }
+    if targets.len() != num_items * num_classes {
+        bail!("cross-entropy: {num_items} items of {num_classes} classes, but {} shares", targets.len());
+    }
+    logits.contiguous()?.apply_op1(SoftCrossEntropy { targets: targets.clone() })
+}
+
+#[derive(Clone)]
+struct SoftCrossEntropy {
+    targets: Arc<Vec<f32>>,
+}
+
+impl CustomOp1 for SoftCrossEntropy {
+    fn name(&self) -> &'static str {
+        "soft cross-entropy"
+    }
+
+    fn cpu_fwd(&self, logits: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let (rows, width) = matrix_shape("soft cross-entropy", layout)?;
+        let logits = floats("soft cross-entropy", logits, layout)?;
+        let mut total = 0f64;
+        for (z, shares) in logits.chunks(width).zip(self.targets.chunks(width)) {
+            let (largest, log_sum) = log_sum(z);
+            // A share of nothing costs nothing, however unlikely its class.
+            let cost = |(&z, &share): (&f32, &f32)| f64::from(share) * (log_sum - f64::from(z - largest));
+            total += z.iter().zip(shares).filter(|(_, share)| **share != 0.0).map(cost).sum::<f64>();
+        }
+        Ok((CpuStorage::F32(vec![(total / rows as f64) as f32]), Shape::from(())))
+    }
+
+    /// `softmax(logits) · (sum of the row's shares) - shares`, over the number of rows.
+    fn bwd(&self, logits: &Tensor, _loss: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        Ok(Some(logits.apply_op2_no_bwd(grad, self)?))
+    }
+}
+
+/// The gradient, scaled by the gradient of the loss.
+impl CustomOp2 for SoftCrossEntropy {
+    fn name(&self) -> &'static str {
+        "gradient of soft cross-entropy"
+    }
+
+    fn cpu_fwd(
+        &self,
+        logits: &CpuStorage,
+        layout: &Layout,
+        g: &CpuStorage,
+        lg: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (rows, width) = matrix_shape("soft cross-entropy", layout)?;
+        let logits = floats("soft cross-entropy", logits, layout)?;
+        let scale = f64::from(floats("soft cross-entropy", g, lg)?[0]) / rows as f64;
+        let mut out = Vec::with_capacity(logits.len());
+        for (z, shares) in logits.chunks(width).zip(self.targets.chunks(width)) {
+            let (largest, log_sum) = log_sum(z);
+            let all: f64 = shares.iter().map(|&share| f64::from(share)).sum();
+            out.extend(z.iter().zip(shares).map(|(&z, &share)| {
+                let probability = (f64::from(z - largest) - log_sum).exp();
+                (scale * (all * probability - f64::from(share))) as f32
+            }));
+        }
+        Ok((CpuStorage::F32(out), layout.shape().clone()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,5 +222,27 @@ mod tests {
         assert!(loss(&logits, &[2], &[0]).unwrap_err().to_string().contains("item 2 of class 0"));
         assert!(loss(&logits, &[0], &[3]).unwrap_err().to_string().contains("class 3"));
         assert!(loss(&logits, &[0, 1], &[0]).unwrap_err().to_string().contains("2 items, but 1 classes"));
+    }
+
+    #[test]
+    fn soft_targets_are_means_of_hard_ones() {
+        let soft = |logits: &Tensor, targets: &[f32]| soft_cross_entropy(logits, &Arc::new(targets.to_vec()));
+        let logits = random(&[3, 3], 4);
+        let value = |loss: Result<Tensor>| loss.unwrap().to_scalar::<f32>().unwrap();
+        let hard = |classes: &[u32]| value(loss(&logits, &[0, 1, 2], classes));
+        let one_hot = [0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
+        assert!((value(soft(&logits, &one_hot)) - hard(&[2, 0, 1])).abs() < 1e-6);
+        let mixed = [0.25, 0.0, 0.75, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0];
+        let expected = 0.25 * hard(&[0, 0, 1]) + 0.75 * hard(&[2, 0, 1]);
+        assert!((value(soft(&logits, &mixed)) - expected).abs() < 1e-6);
+        check_gradients(std::slice::from_ref(&logits), |v| soft(&v[0], &mixed));
+        let huge = Var::from_tensor(&Tensor::new(&[[100f32, -100.0]], &Device::Cpu).unwrap()).unwrap();
+        let loss = soft(&huge, &[0.5, 0.5]).unwrap();
+        assert_eq!(loss.to_scalar::<f32>().unwrap(), 100.0);
+        let grad = loss.backward().unwrap().get(&huge).unwrap().to_vec2::<f32>().unwrap();
+        assert_eq!(grad, [[0.5, -0.5]]);
+        assert!(soft(&logits, &[1.0]).unwrap_err().to_string().contains("3 items of 3 classes, but 1 shares"));
+        let none = Tensor::zeros((0, 3), candle_core::DType::F32, &Device::Cpu).unwrap();
+        assert!(soft(&none, &[]).unwrap_err().to_string().contains("no training items"));
     }
 }

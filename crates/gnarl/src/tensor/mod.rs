@@ -27,7 +27,7 @@ pub use adam::{Adam, AdamSettings};
 pub use attention::{additive_scores, gatv2_scores};
 pub use dense::affine;
 pub use factored::Skeleton;
-pub use loss::masked_cross_entropy;
+pub use loss::{masked_cross_entropy, soft_cross_entropy};
 pub use operator::{Operator, add_bias, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
 pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_softmax};

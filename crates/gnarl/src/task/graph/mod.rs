@@ -4,27 +4,34 @@
 //! | --- | --- |
 //! | [`data`] | graphs made ready, batches of them, where node features come from |
 //! | [`training`] | a classifier on batches, a head on graph vectors |
+//! | [`heads`] | what the data axis does with the vectors of a trained classifier |
 //!
 //! The seam for augmentation in latent space is [`training`]: read the vectors of the training graphs
 //! ([`Evaluation::latent`]), put others beside them, train a fresh head on all of them ([`train_head`]), let it score test
 //! vectors ([`Head::scores`]). For augmentation in graph space it is [`Augmentation`].
 
 pub mod data;
+pub mod heads;
 pub mod training;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use gnarl_graph::{Graph, GraphSet, Labels, Split};
+use gnarl_graph::{DenseMatrix, Graph, GraphSet, Labels, Split};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use data::{DEGREE_CAP, GraphData, GraphPreparation, NodeFeatures};
-pub use training::{Evaluation, HeadTraining, TrainingSet, Vectors, latent, scores, train_classifier, train_head};
+pub use heads::{DrawReport, Filtered, InfluenceStudy};
+pub use training::{
+    Evaluation, FreshGraphs, HeadTraining, MixedIn, TrainingSet, Vectors, latent, scores, train_classifier, train_head,
+};
 
-use crate::augment::transform::transform_all;
-use crate::augment::{Augment, Augmentation, Components, Copies, Corruption, gratin};
+use self::heads::{Trainee, augmented_head};
+use crate::augment::transform::{copy_all, transform_all};
+use crate::augment::{Augment, AugmentSettings, Augmentation, Components, Copies, Corruption};
 use crate::error::Result;
-use crate::nn::{ClassifierConfig, GraphClassifier, Head, NetworkConfig};
+use crate::nn::{ClassifierConfig, GraphClassifier, NetworkConfig};
 use crate::train::{TrainConfig, Trained, Watch};
 
 /// Everything that fixes a run but its fold and seed.
@@ -47,6 +54,8 @@ pub struct GraphConfig {
     pub head_epochs: usize,
     /// Of GRATIN: Gaussians in a class' mixture.
     pub components: Components,
+    /// What the data axis is told beside.
+    pub augmentation: AugmentSettings,
 }
 
 /// Corruption of the training graphs; validation and test graphs stay as they are.
@@ -135,11 +144,17 @@ pub struct Run {
     /// Where the data axis trained a fresh head: what there was before, and how long it took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Before>,
+    /// Where copies of the training graphs were trained on: seconds of making them and their operators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub copy_seconds: Option<f64>,
     /// The scalars of a learnable operator with their learned values; none for a fixed one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operator: Vec<(String, f64)>,
     /// Seconds in all.
     pub seconds: f64,
+    /// What the classifier says of the test graphs: a distribution over classes a row.
+    #[serde(skip)]
+    pub test_probabilities: DenseMatrix<f32>,
 }
 
 /// A classifier before the data axis trained a fresh head for it.
@@ -151,6 +166,9 @@ pub struct Before {
     pub val_accuracy: f64,
     /// Seconds of making vectors and training the head.
     pub seconds: f64,
+    /// Where vectors were drawn: which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drawn: Option<DrawReport>,
 }
 
 /// Trains one classifier on one fold and scores it. The classifier comes back trained, with the head that was scored.
@@ -161,10 +179,14 @@ pub fn run(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<(Run, GraphClassifier)> {
-    run_augmented(prepared, config, None, split, seed, watch)
+    let AugmentSettings { strength, copies, .. } = config.augmentation;
+    let transform = config.augment.transform(strength)?;
+    let keep_originals = copies == Copies::Fixed;
+    let augmentation = transform.as_deref().map(|transform| Augmentation { transform, copies, keep_originals });
+    run_augmented(prepared, config, augmentation, split, seed, watch)
 }
 
-/// The same with transformed copies of the training graphs.
+/// The same with these transformed copies of the training graphs, whatever the configuration says of copies.
 pub fn run_augmented(
     prepared: &PreparedSet,
     config: &GraphConfig,
@@ -177,24 +199,29 @@ pub fn run_augmented(
     let classifier = prepared.classifier(&config.classifier, seed)?;
     let (graphs, classes) = prepared.labelled(split.train());
     let validate_on = prepared.evaluation(split.val(), config.batch_size)?;
-    let train_on = TrainingSet { data: prepared.training_data(), graphs: &graphs, classes: &classes, anew: None };
+    let mixup = config.augment.mixup(config.augmentation.strength)?;
+    let data = prepared.training_data();
+    let train_on = TrainingSet { data, graphs: &graphs, classes: &classes, mixed: &[], anew: None, mixup };
     let train = |on: &TrainingSet<'_>| {
         train_classifier(&classifier, on, &validate_on, &config.training, config.batch_size, seed, watch)
     };
-    let trained = match augmentation {
-        None => train(&train_on)?,
-        Some(augmentation) => with_copies(prepared, config, augmentation, &train_on, seed, train)?,
+    let (trained, copy_seconds) = match augmentation {
+        None => (train(&train_on)?, None),
+        Some(augmentation) => {
+            let (trained, seconds) = with_copies(prepared, config, augmentation, &train_on, seed, train)?;
+            (trained, Some(seconds))
+        }
     };
     let test_on = prepared.evaluation(split.test(), config.batch_size)?;
     let (mut test_accuracy, mut val_accuracy) = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
     let mut before = None;
     if config.augment.retrains_head() {
         let start = Instant::now();
-        let original = Evaluation::new(train_on.data, &graphs, &classes, config.batch_size)?.vectors(&classifier)?;
-        let validation = validate_on.vectors(&classifier)?;
-        let head = augmented_head(&classifier, config, &original, &validation, seed, watch)?;
+        let train = &Evaluation::new(train_on.data, &graphs, &classes, config.batch_size)?;
+        let on = Trainee { classifier: &classifier, train, validation: &validate_on, test: &test_on };
+        let (head, drawn) = augmented_head(&on, config, seed, watch)?;
         classifier.set_head(&head)?;
-        before = Some(Before { test_accuracy, val_accuracy, seconds: start.elapsed().as_secs_f64() });
+        before = Some(Before { test_accuracy, val_accuracy, seconds: start.elapsed().as_secs_f64(), drawn });
         (test_accuracy, val_accuracy) = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
     }
     let run = Run {
@@ -204,39 +231,16 @@ pub fn run_augmented(
         val_accuracy,
         trained,
         before,
+        copy_seconds,
         operator: classifier.operator_scalars()?,
         seconds: start.elapsed().as_secs_f64(),
+        test_probabilities: test_on.probabilities(&classifier)?,
     };
     Ok((run, classifier))
 }
 
-/// A fresh head as the data axis says: on the original vectors and what it puts beside them.
-fn augmented_head(
-    classifier: &GraphClassifier,
-    config: &GraphConfig,
-    original: &Vectors,
-    validation: &Vectors,
-    seed: u64,
-    watch: &Watch<'_>,
-) -> Result<Head> {
-    let ClassifierConfig { head_dropout, .. } = config.classifier;
-    let fresh = Head::new(classifier.latent_dim(), classifier.num_classes(), head_dropout, seed)?;
-    // Twice as many vectors as there are graphs: the steps of an augmentation that draws one for each, and of its control.
-    let steps = (2 * original.classes.len()).div_ceil(config.batch_size);
-    let (epochs, batch_size) = (config.head_epochs, config.batch_size);
-    let training = HeadTraining { epochs, batch_size, steps: Some(steps) };
-    let quiet = Watch { on_epoch: &|_, _| (), stop: watch.stop };
-    let on = match config.augment {
-        Augment::None | Augment::Retrain => original.clone(),
-        Augment::Gratin => {
-            let drawn = gratin::draw(&original.to_matrix()?, &original.classes, config.components, seed)?;
-            original.beside(&drawn.vectors, &drawn.classes)?
-        }
-    };
-    Ok(train_head(fresh, &on, validation, training, &config.training, seed, &quiet)?.0)
-}
-
-/// Trains on transformed copies of the training graphs, beside the originals or in their place.
+/// Trains on transformed copies of the training graphs, beside the originals or in their place; also how many seconds making them
+/// took.
 fn with_copies(
     prepared: &PreparedSet,
     config: &GraphConfig,
@@ -244,25 +248,40 @@ fn with_copies(
     on: &TrainingSet<'_>,
     seed: u64,
     train: impl Fn(&TrainingSet<'_>) -> Result<Trained>,
-) -> Result<Trained> {
+) -> Result<(Trained, f64)> {
     let Augmentation { transform, copies, keep_originals } = augmentation;
     let originals: Vec<&Graph> = on.graphs.iter().map(|&g| &prepared.training_graphs[g as usize]).collect();
+    let nanoseconds = AtomicU64::new(0);
     let make = |epoch: usize| {
-        let mut graphs = transform_all(transform, &originals, seed, epoch)?;
+        let start = Instant::now();
+        let (mut graphs, mut mixed) = (Vec::with_capacity(2 * originals.len()), Vec::new());
+        for copy in copy_all(transform, &originals, seed, epoch)? {
+            mixed.push(MixedIn { class: on.classes[copy.partner], share: copy.partner_share });
+            graphs.push(copy.graph);
+        }
+        if mixed.iter().all(|other| other.share == 0.0) {
+            mixed.clear();
+        }
         if keep_originals {
             graphs.extend(originals.iter().map(|&g| g.clone()));
+            let alone = |&class: &u32| MixedIn { class, share: 0.0 };
+            mixed.extend(on.classes.iter().filter(|_| !mixed.is_empty()).map(alone).collect::<Vec<_>>());
         }
-        GraphData::new(&graphs, config.classifier.network.backbone, &config.preparation)
+        let data = GraphData::new(&graphs, config.classifier.network.backbone, &config.preparation)?;
+        nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        Ok(FreshGraphs { data, mixed })
     };
     let times = if keep_originals { 2 } else { 1 };
     let classes = on.classes.repeat(times);
     let graphs: Vec<u32> = (0..classes.len() as u32).collect();
     let first = make(0)?;
-    let anew: Option<&(dyn Fn(usize) -> Result<GraphData> + Sync)> = match copies {
+    let anew: Option<&(dyn Fn(usize) -> Result<FreshGraphs> + Sync)> = match copies {
         Copies::Fixed => None,
         Copies::EachEpoch => Some(&make),
     };
-    train(&TrainingSet { data: &first, graphs: &graphs, classes: &classes, anew })
+    let FreshGraphs { data, mixed } = &first;
+    let trained = train(&TrainingSet { data, graphs: &graphs, classes: &classes, mixed, anew, mixup: on.mixup })?;
+    Ok((trained, nanoseconds.load(Ordering::Relaxed) as f64 / 1e9))
 }
 
 /// Every fold with `inits` initialisations, side by side on the cores available, fold after fold in the result. Initialisation

@@ -9,9 +9,10 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::data::GraphData;
+use crate::augment::ManifoldMixup;
 use crate::error::Result;
 use crate::nn::{Batch, GraphClassifier, Head, Params, Pass};
-use crate::tensor::masked_cross_entropy;
+use crate::tensor::{masked_cross_entropy, soft_cross_entropy};
 use crate::train::{Course, Targets, TrainConfig, Trained, Watch, follow};
 
 /// Graphs with their classes in kept batches, for what is asked again and again.
@@ -45,6 +46,24 @@ impl Evaluation {
     /// Per cent of the graphs that are put into their class.
     pub fn accuracy(&self, classifier: &GraphClassifier) -> Result<f64> {
         self.targets.accuracy(&self.scores(classifier)?)
+    }
+
+    /// The graphs' distributions over classes: the softmax of their scores.
+    pub fn probabilities(&self, classifier: &GraphClassifier) -> Result<DenseMatrix<f32>> {
+        let scores = self.scores(classifier)?;
+        let (rows, cols) = scores.dims2()?;
+        let mut data = scores.flatten_all()?.to_vec1::<f32>()?;
+        for row in data.chunks_mut(cols.max(1)) {
+            let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            let sum: f64 = row.iter().map(|&z| f64::from(z - largest).exp()).sum();
+            row.iter_mut().for_each(|z| *z = (f64::from(*z - largest).exp() / sum) as f32);
+        }
+        Ok(DenseMatrix::new(rows, cols, data)?)
+    }
+
+    /// The kept batches.
+    pub fn batches(&self) -> &[Batch] {
+        &self.batches
     }
 
     /// The graphs' classes, in their order.
@@ -99,8 +118,41 @@ pub struct TrainingSet<'a> {
     pub graphs: &'a [u32],
     /// Their classes.
     pub classes: &'a [u32],
+    /// What went into each of them from graphs of other classes; empty where nothing did.
+    pub mixed: &'a [MixedIn],
     /// Where the graphs are made anew in every epoch (counted from 1): how. They keep their number, order and classes.
-    pub anew: Option<&'a (dyn Fn(usize) -> Result<GraphData> + Sync)>,
+    pub anew: Option<&'a (dyn Fn(usize) -> Result<FreshGraphs> + Sync)>,
+    /// How latent vectors are mixed in every step, where they are.
+    pub mixup: Option<ManifoldMixup>,
+}
+
+/// The training graphs of one epoch.
+#[derive(Debug)]
+pub struct FreshGraphs {
+    /// Made ready.
+    pub data: GraphData,
+    /// As in [`TrainingSet::mixed`].
+    pub mixed: Vec<MixedIn>,
+}
+
+/// A second class that an item is of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MixedIn {
+    /// The class.
+    pub class: u32,
+    /// How much of the label it has, 0 to 1; its first class has the rest.
+    pub share: f64,
+}
+
+/// The cross-entropy of items that are of two classes.
+fn mixed_cross_entropy(scores: &Tensor, classes: &[u32], mixed: &[MixedIn]) -> Result<Tensor> {
+    let num_classes = scores.dim(1)?;
+    let mut targets = vec![0f32; classes.len() * num_classes];
+    for ((row, &class), other) in targets.chunks_mut(num_classes.max(1)).zip(classes).zip(mixed) {
+        row[class as usize] += (1.0 - other.share) as f32;
+        row[other.class as usize] += other.share as f32;
+    }
+    Ok(soft_cross_entropy(scores, &Arc::new(targets))?)
 }
 
 /// Trains a classifier. Every epoch walks through the training graphs in an order of its own, `batch_size` at a time; where one
@@ -117,7 +169,7 @@ pub fn train_classifier(
     check_batches(batch_size, on.graphs.len())?;
     let batch_size = batch_size.min(on.graphs.len());
     let mut course =
-        Graphs { classifier, on, validate_on, batch_size, seed, order: Vec::new(), fresh: None, whole: None };
+        Graphs { classifier, on, validate_on, batch_size, seed, epoch: 0, order: Vec::new(), fresh: None, whole: None };
     follow(&mut course, config, seed, watch)
 }
 
@@ -137,10 +189,12 @@ struct Graphs<'a> {
     validate_on: &'a Evaluation,
     batch_size: usize,
     seed: u64,
+    /// The epoch that was begun.
+    epoch: usize,
     /// Positions among the training graphs.
     order: Vec<u32>,
     /// This epoch's graphs, where they are made anew.
-    fresh: Option<GraphData>,
+    fresh: Option<FreshGraphs>,
     /// All of them, where that is one batch which stays.
     whole: Option<Batch>,
 }
@@ -153,7 +207,25 @@ impl Graphs<'_> {
 
     fn assemble(&self, positions: &[u32]) -> Result<Batch> {
         let ids: Vec<u32> = positions.iter().map(|&i| self.on.graphs[i as usize]).collect();
-        self.fresh.as_ref().unwrap_or(self.on.data).batch(&ids)
+        self.fresh.as_ref().map_or(self.on.data, |fresh| &fresh.data).batch(&ids)
+    }
+
+    /// Vectors mixed as Manifold-Mixup does, and their labels with them.
+    fn mixed_up(
+        &self,
+        mixup: ManifoldMixup,
+        step: usize,
+        latent: &Tensor,
+        classes: &[u32],
+        pass: &Pass<'_>,
+    ) -> Result<Tensor> {
+        let index = (self.epoch as u64) << 32 | step as u64;
+        let drawn = mixup.draw(classes.len(), &mut stream(self.seed, "manifold mixup", index));
+        let others = latent.index_select(&Tensor::from_slice(&drawn.partners, classes.len(), &Device::Cpu)?, 0)?;
+        let vectors = ((latent * drawn.kept)? + (others * (1.0 - drawn.kept))?)?;
+        let other = |&j: &u32| MixedIn { class: classes[j as usize], share: 1.0 - drawn.kept };
+        let mixed: Vec<MixedIn> = drawn.partners.iter().map(other).collect();
+        mixed_cross_entropy(&self.classifier.classify(&vectors, pass)?, classes, &mixed)
     }
 }
 
@@ -163,6 +235,7 @@ impl Course for Graphs<'_> {
     }
 
     fn begin(&mut self, epoch: usize) -> Result<usize> {
+        self.epoch = epoch;
         let count = self.on.graphs.len();
         let steps = count.div_ceil(self.batch_size);
         if self.order.is_empty() || steps > 1 {
@@ -179,10 +252,19 @@ impl Course for Graphs<'_> {
     fn loss(&self, step: usize, pass: &Pass<'_>) -> Result<Tensor> {
         let positions = self.positions(step);
         let classes: Vec<u32> = positions.iter().map(|&i| self.on.classes[i as usize]).collect();
-        let scores = match &self.whole {
-            Some(batch) => self.classifier.scores(batch, pass)?,
-            None => self.classifier.scores(&self.assemble(positions)?, pass)?,
+        let latent = match &self.whole {
+            Some(batch) => self.classifier.latent(batch, pass)?,
+            None => self.classifier.latent(&self.assemble(positions)?, pass)?,
         };
+        if let Some(mixup) = self.on.mixup {
+            return self.mixed_up(mixup, step, &latent, &classes, pass);
+        }
+        let scores = self.classifier.classify(&latent, pass)?;
+        let mixed = self.fresh.as_ref().map_or(self.on.mixed, |fresh| &fresh.mixed);
+        if !mixed.is_empty() {
+            let mixed: Vec<MixedIn> = positions.iter().map(|&i| mixed[i as usize]).collect();
+            return mixed_cross_entropy(&scores, &classes, &mixed);
+        }
         let targets = targets(&classes);
         Ok(masked_cross_entropy(&scores, &targets.items, &targets.classes)?)
     }
@@ -296,5 +378,20 @@ impl Course for HeadCourse<'_> {
 
     fn validate(&self) -> Result<(f32, f64)> {
         judged(&self.head.scores(&self.validate_on.latent)?, &self.validation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_classes_share_a_label() {
+        // Scores (ln 3, 0) give the first class 3/4. Of an item three tenths of the second class: 0.7 ln 4/3 + 0.3 ln 4.
+        let scores = Tensor::new(&[[3f32.ln(), 0.0], [0.0, 0.0]], &Device::Cpu).unwrap();
+        let mixed = [MixedIn { class: 1, share: 0.3 }, MixedIn { class: 1, share: 0.5 }];
+        let loss = mixed_cross_entropy(&scores, &[0, 1], &mixed).unwrap().to_scalar::<f32>().unwrap();
+        let expected = (0.7 * (4f32 / 3.0).ln() + 0.3 * 4f32.ln() + 2f32.ln()) / 2.0;
+        assert!((loss - expected).abs() < 1e-6, "{loss}, not {expected}");
     }
 }

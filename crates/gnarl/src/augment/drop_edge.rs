@@ -1,0 +1,53 @@
+//! DropEdge (Rong et al. 2019; thesis ch. 7, baselines): every edge goes with the same chance, by itself.
+
+use gnarl_graph::random::Rng;
+use gnarl_graph::{Graph, Result};
+use rand::RngExt;
+
+use super::transform::{GraphTransform, check_share};
+
+/// Edges removed at random; nodes and what they carry stay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DropEdge {
+    rate: f64,
+}
+
+impl DropEdge {
+    /// `rate` is the chance of an edge to go, 0 to 1.
+    pub fn new(rate: f64) -> Result<Self> {
+        Ok(Self { rate: check_share("dropedge", rate)? })
+    }
+}
+
+impl GraphTransform for DropEdge {
+    fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
+        let gone: Vec<(u32, u32)> = graph.edges().filter(|_| rng.random_bool(self.rate)).collect();
+        graph.remove_edges(&gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::generate;
+    use gnarl_graph::random::stream;
+
+    #[test]
+    fn the_rate_is_met_in_expectation() {
+        let graph = generate::erdos_renyi(60, 0.2, 1).unwrap();
+        for rate in [0.0, 0.1, 0.5, 1.0] {
+            let transform = DropEdge::new(rate).unwrap();
+            let left = |seed| transform.apply(&graph, &mut stream(seed, "drop edge test", 0)).unwrap().num_edges();
+            let (kept, all) = ((0..300).map(left).sum::<usize>() as f64, 300.0 * graph.num_edges() as f64);
+            // Five standard deviations of so many coin tosses.
+            assert!((kept - (1.0 - rate) * all).abs() <= 5.0 * (all * rate * (1.0 - rate)).sqrt(), "{rate}: {kept}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_is_none_is_refused() {
+        let e = DropEdge::new(1.5).unwrap_err().to_string();
+        assert_eq!(e, "dropedge: a strength of 1.5; it must lie in 0 to 1");
+        assert!(DropEdge::new(f64::NAN).is_err());
+    }
+}

@@ -1,0 +1,197 @@
+//! What the data axis does with latent vectors once a classifier is trained: draws, chooses among them by influence, trains heads.
+
+use candle_core::Tensor;
+use gnarl_graph::DenseMatrix;
+use serde::Serialize;
+
+use super::GraphConfig;
+use super::training::{Evaluation, HeadTraining, Vectors, train_head};
+use crate::augment::influence::{HeadInfluence, Labelled, select};
+use crate::augment::network_influence::{Items, NetworkInfluence};
+use crate::augment::{Augment, Through, gratin};
+use crate::error::Result;
+use crate::nn::{GraphClassifier, Head};
+use crate::train::{Watch, argmax};
+
+/// A trained classifier and the graphs around it.
+pub struct Trainee<'a> {
+    /// The classifier.
+    pub classifier: &'a GraphClassifier,
+    /// The graphs it was trained on, as they are without augmentation.
+    pub train: &'a Evaluation,
+    /// The graphs that choose.
+    pub validation: &'a Evaluation,
+    /// The graphs that judge; for the study of influence alone.
+    pub test: &'a Evaluation,
+}
+
+/// What was drawn.
+#[derive(Debug, Clone, Serialize)]
+pub struct DrawReport {
+    /// New vectors drawn.
+    pub drawn: usize,
+    /// New vectors trained on.
+    pub kept: usize,
+    /// Mean distance between a new vector and the original ones of its class: the term of the thesis' bound that can be computed.
+    pub distance: f64,
+    /// The same among the original vectors, each against the others.
+    pub original_distance: f64,
+    /// Where the influence of the new vectors was studied: what came out.
+    #[serde(skip)]
+    pub influence: Option<InfluenceStudy>,
+}
+
+/// The influence of every new vector, and what keeping the best of them does.
+#[derive(Debug, Clone)]
+pub struct InfluenceStudy {
+    /// The classes of the new vectors.
+    pub classes: Vec<u32>,
+    /// Their average influence on the validation graphs, by which they are chosen.
+    pub on_validation: Vec<f64>,
+    /// Their average influence on the test graphs, which chooses nothing.
+    pub on_test: Vec<f64>,
+    /// A fresh head for each share kept, from none to all.
+    pub filtering: Vec<Filtered>,
+}
+
+/// A fresh head on the original vectors and the best of the new ones.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Filtered {
+    /// Share of the new vectors that was kept.
+    pub share: f64,
+    /// How many those were.
+    pub kept: usize,
+    /// Test accuracy, per cent.
+    pub test_accuracy: f64,
+    /// Validation accuracy, per cent.
+    pub val_accuracy: f64,
+}
+
+/// Shares of the filtering curve: tenths.
+const SHARES: usize = 10;
+/// Least decay of the head whose minimum influences are taken at, Koh and Liang's damping: with the usual 5e-4 the minimum is far from
+/// where a head with dropout ends, and influences on validation graphs say nothing of those on others (docs/augmentation.md).
+const LEAST_DECAY: f64 = 0.01;
+
+/// A fresh head as the data axis says: on the original vectors and what it puts beside them.
+pub fn augmented_head(
+    on: &Trainee<'_>,
+    config: &GraphConfig,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Head, Option<DrawReport>)> {
+    let (original, validation) = (on.train.vectors(on.classifier)?, on.validation.vectors(on.classifier)?);
+    // Twice as many vectors as there are graphs: the steps of an augmentation that draws one for each, and of its control.
+    let steps = (2 * original.classes.len()).div_ceil(config.batch_size);
+    let heads = Heads { classifier: on.classifier, config, validation: &validation, steps, seed, watch };
+    if config.augment != Augment::Gratin {
+        return Ok((heads.train(&original)?, None));
+    }
+    let vectors = original.to_matrix()?;
+    let drawn = gratin::draw(&vectors, &original.classes, config.components, seed)?;
+    let mut report = DrawReport {
+        drawn: drawn.classes.len(),
+        kept: drawn.classes.len(),
+        distance: gratin::mean_distance(&drawn.vectors, &drawn.classes, &vectors, &original.classes),
+        original_distance: gratin::mean_spread(&vectors, &original.classes),
+        influence: None,
+    };
+    let settings = config.augmentation;
+    if settings.select.is_none() && !settings.study {
+        return Ok((heads.train(&original.beside(&drawn.vectors, &drawn.classes)?)?, Some(report)));
+    }
+    let with_best = |on_validation: &[f64], share: f64| {
+        let kept = select(on_validation, share)?;
+        let classes: Vec<u32> = kept.iter().map(|&i| drawn.classes[i as usize]).collect();
+        Ok::<_, crate::Error>((original.beside(&drawn.vectors.select_rows(&kept), &classes)?, kept.len()))
+    };
+    let [on_validation, on_test] = influences(on, config, &original, &validation, &drawn)?;
+    let (best, kept) = with_best(&on_validation, settings.select.unwrap_or(1.0))?;
+    report.kept = kept;
+    let head = heads.train(&best)?;
+    if settings.study {
+        let test = on.test.vectors(on.classifier)?;
+        let filtering = (0..=SHARES).map(|tenths| {
+            let share = tenths as f64 / SHARES as f64;
+            let (best, kept) = with_best(&on_validation, share)?;
+            let head = heads.train(&best)?;
+            let [test_accuracy, val_accuracy] = [accuracy(&head, &test)?, accuracy(&head, &validation)?];
+            Ok(Filtered { share, kept, test_accuracy, val_accuracy })
+        });
+        let filtering = filtering.collect::<Result<_>>()?;
+        report.influence = Some(InfluenceStudy { classes: drawn.classes.clone(), on_validation, on_test, filtering });
+    }
+    Ok((head, Some(report)))
+}
+
+/// The average influences of drawn vectors on validation and test graphs. Without test graphs, or where nobody looks, the second is empty.
+fn influences(
+    on: &Trainee<'_>,
+    config: &GraphConfig,
+    original: &Vectors,
+    validation: &Vectors,
+    drawn: &gratin::Drawn,
+) -> Result<[Vec<f64>; 2]> {
+    let look_at_test = config.augmentation.study && !on.test.classes().is_empty();
+    match config.augmentation.through {
+        Through::Head => {
+            let decay = config.training.weight_decay.max(LEAST_DECAY);
+            let vectors = original.to_matrix()?;
+            let train = Labelled { vectors: &vectors, classes: &original.classes };
+            let head = HeadInfluence::new(train, on.classifier.num_classes(), decay)?;
+            let candidates = Labelled { vectors: &drawn.vectors, classes: &drawn.classes };
+            let of = |set: &Vectors| -> Result<Vec<f64>> {
+                let vectors = set.to_matrix()?;
+                let direction = head.direction(Labelled { vectors: &vectors, classes: &set.classes })?;
+                Ok(head.of(candidates, &direction)?)
+            };
+            let on_test = if look_at_test { of(&on.test.vectors(on.classifier)?)? } else { Vec::new() };
+            Ok([of(validation)?, on_test])
+        }
+        Through::Network => {
+            let decay = config.training.weight_decay;
+            let network = NetworkInfluence::new(on.classifier, on.train.batches(), on.train.classes(), decay)?;
+            let latent = to_tensor(&drawn.vectors)?;
+            let of = |set: &Evaluation| -> Result<Vec<f64>> {
+                let direction = network.direction(set.batches(), set.classes())?;
+                network.of(Items::Vectors(&latent), &drawn.classes, &direction)
+            };
+            let on_test = if look_at_test { of(on.test)? } else { Vec::new() };
+            Ok([of(on.validation)?, on_test])
+        }
+    }
+}
+
+fn to_tensor(vectors: &DenseMatrix<f64>) -> Result<Tensor> {
+    let values: Vec<f32> = vectors.data().iter().map(|&x| x as f32).collect();
+    Ok(Tensor::from_vec(values, (vectors.num_rows(), vectors.num_cols()), &candle_core::Device::Cpu)?)
+}
+
+/// Trains the same fresh head on whatever vectors it is given.
+struct Heads<'a> {
+    classifier: &'a GraphClassifier,
+    config: &'a GraphConfig,
+    validation: &'a Vectors,
+    /// In every epoch.
+    steps: usize,
+    seed: u64,
+    watch: &'a Watch<'a>,
+}
+
+impl Heads<'_> {
+    fn train(&self, on: &Vectors) -> Result<Head> {
+        let Self { classifier, config, validation, steps, seed, watch } = self;
+        let dropout = config.classifier.head_dropout;
+        let fresh = Head::new(classifier.latent_dim(), classifier.num_classes(), dropout, *seed)?;
+        let (epochs, batch_size) = (config.head_epochs, config.batch_size);
+        let training = HeadTraining { epochs, batch_size, steps: Some(*steps) };
+        let quiet = Watch { on_epoch: &|_, _| (), stop: watch.stop };
+        Ok(train_head(fresh, on, validation, training, &config.training, *seed, &quiet)?.0)
+    }
+}
+
+fn accuracy(head: &Head, on: &Vectors) -> Result<f64> {
+    let scores = head.scores(&on.latent)?.to_vec2::<f32>()?;
+    let right = scores.iter().zip(&on.classes).filter(|(row, class)| argmax(row) == **class as usize).count();
+    Ok(100.0 * right as f64 / on.classes.len().max(1) as f64)
+}
