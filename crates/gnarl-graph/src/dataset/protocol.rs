@@ -24,6 +24,7 @@ pub fn splits_by(loaded: &Loaded, protocol: Option<Protocol>, seed: u64, count: 
     if count == 0 {
         return Err(Error::argument(OP, "0 splits are asked for, at least 1 is needed"));
     }
+    let name = loaded.entry.map_or(loaded.name.as_str(), |entry| entry.name);
     let whole = |splits: Vec<Split>| Ok((graph.clone(), splits));
     let published = || graph.splits().iter().take(count).cloned().collect::<Vec<_>>();
     let Some(protocol) = protocol else {
@@ -35,7 +36,7 @@ pub fn splits_by(loaded: &Loaded, protocol: Option<Protocol>, seed: u64, count: 
     };
     match protocol {
         Protocol::PlanetoidPublic | Protocol::GeomGcnTen | Protocol::OgbTime if graph.splits().is_empty() => {
-            let what = format!("the public splits of {0} are missing; run `gnarl data get {0}`", loaded.name);
+            let what = format!("the public splits of {0} are missing; run `gnarl data get {0}`", name);
             Err(Error::argument(OP, what))
         }
         Protocol::PlanetoidPublic | Protocol::GeomGcnTen | Protocol::OgbTime => whole(published()),
@@ -49,7 +50,7 @@ pub fn splits_by(loaded: &Loaded, protocol: Option<Protocol>, seed: u64, count: 
             Ok((largest, splits))
         }
         Protocol::LinkxHalfQuarter => whole(random(graph, 0.5, 0.25, seed, count)?),
-        Protocol::Folds(_) => Err(Error::argument(OP, format!("{} has folds of graphs, not of nodes", loaded.name))),
+        Protocol::Folds(_) => Err(Error::argument(OP, format!("{name} has folds of graphs, not of nodes"))),
     }
 }
 
