@@ -10,7 +10,7 @@
 //! | [`external`] | a program in any language as a model, over a line protocol |
 //! | [`size`] | how many neighbours a graph has at least (lemma `crf:lem:size_CRF`) |
 //!
-//! Everything works on a [`Classifier`](crate::classifier::Classifier), and a model with its inference is one again
+//! Everything works on a [`Classifier`], and a model with its inference is one again
 //! ([`Defended`]), so that it can be attacked, measured and defended once more. To add a neighbourhood: one file, one entry in
 //! [`Around`].
 

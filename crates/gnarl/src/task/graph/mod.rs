@@ -8,7 +8,7 @@
 //!
 //! The seam for augmentation in latent space is [`training`]: read the vectors of the training graphs
 //! ([`Evaluation::latent`]), put others beside them, train a fresh head on all of them ([`train_head`]), let it score test
-//! vectors ([`Head::scores`]). For augmentation in graph space it is [`Augmentation`].
+//! vectors ([`Head::scores`](crate::nn::classifier::Head::scores)). For augmentation in graph space it is [`Augmentation`].
 
 pub mod data;
 pub mod heads;
