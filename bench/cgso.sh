@@ -7,7 +7,7 @@ set -euo pipefail
 data="$(realpath "${1:?the folder of datasets}")"
 rounds="${2:-15}"
 cd "$(dirname "$0")/.."
-cargo build --release --package gnarl-cli
+cargo build --release --workspace
 gnarl="${CARGO_TARGET_DIR:-target}/release/gnarl"
 times="$(mktemp)"
 trap 'rm -f "$times"' EXIT

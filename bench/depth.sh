@@ -9,7 +9,7 @@ rounds="${2:-5}"
 dataset="${3:-cora}"
 cd "$(dirname "$0")/.."
 if [ -z "${GNARL:-}" ]; then
-    cargo build --release --package gnarl-cli
+    cargo build --release --workspace
     GNARL="${CARGO_TARGET_DIR:-target}/release/gnarl"
 fi
 train() { "$GNARL" train --data-dir "$data" --data "$dataset" --threads 1 --epochs 200 --json "$@"; }

@@ -17,6 +17,6 @@ if [ -z "${PYG_PYTHON:-}" ]; then
     [ -x "$python" ] || python3 -m venv bench/.venv-pyg
     bench/.venv-pyg/bin/pip install --quiet --requirement bench/requirements-pyg.txt
 fi
-cargo build --release --package gnarl-cli
+cargo build --release --workspace
 mkdir -p bench/out
 "$python" bench/graphs_side.py compare "$data" "$rounds" bench/out/graphs.json "${CARGO_TARGET_DIR:-target}/release/gnarl"

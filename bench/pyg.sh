@@ -14,6 +14,6 @@ if [ ! -x bench/.venv-pyg/bin/python ]; then
     python3 -m venv bench/.venv-pyg
 fi
 bench/.venv-pyg/bin/pip install --quiet --requirement bench/requirements-pyg.txt
-cargo build --release --package gnarl-cli
+cargo build --release --workspace
 mkdir -p bench/out
 bench/.venv-pyg/bin/python bench/pyg_side.py compare "$data" "$rounds" bench/out/pyg.json "${CARGO_TARGET_DIR:-target}/release/gnarl"

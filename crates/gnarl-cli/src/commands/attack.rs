@@ -194,7 +194,9 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
     let steps = (args.runs * config.training.epochs * learners * study.trainings()) as u64;
     let bar = progress::steps(&format!("{} against {} on {data}", attack.kind(), config.network.backbone), steps);
     let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop };
-    let runs = study.runs(&scaled(&graph, &config)?, &splits, args.runs, global.seed, &watch)?;
+    // What is attacked is what is heard.
+    let graph = config.preparation.features.scaled(&graph)?;
+    let runs = study.runs(&graph, &splits, args.runs, global.seed, &watch)?;
     bar.finish_and_clear();
 
     let over = |f: fn(&AttackRun) -> f64| Accuracy::of(runs.iter().map(f).collect());
@@ -236,14 +238,6 @@ fn settle_operator(config: &mut Config, graph: &Graph, splits: &[Split], stop: &
     };
     bar.finish_and_clear();
     Ok(())
-}
-
-/// The graph with its features as the model sees them: what is attacked is what is heard.
-fn scaled(graph: &Graph, config: &Config) -> gnarl_graph::Result<Graph> {
-    match graph.features() {
-        Some(features) => graph.clone().with_features(config.preparation.features.apply(features)),
-        None => Ok(graph.clone()),
-    }
 }
 
 impl Report for AttackReport {

@@ -70,7 +70,7 @@ pub struct InferenceBenchReport {
     inference: Choice,
 }
 
-/// Trains for a few epochs, then measures forward passes and inferences in turn.
+/// Trains, then measures forward passes and inferences in turn.
 pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<InferenceBenchReport> {
     let (data, graph, splits) = load_for(global, &args.model, 1)?;
     let Some(choice) = args.inference.choice(&data, None)? else {
@@ -78,10 +78,7 @@ pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<I
         return Err(gnarl_graph::Error::argument("bench inference", what).into());
     };
     let config = args.model.config(&data, 1, global.seed)?;
-    let graph = match graph.features() {
-        Some(features) => graph.clone().with_features(config.preparation.features.apply(features))?,
-        None => graph,
-    };
+    let graph = config.preparation.features.scaled(&graph)?;
     let preparation = Preparation { features: FeatureScaling::AsLoaded, ..config.preparation };
     let prepared = Prepared::new(&graph, config.network.backbone, preparation)?;
     let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };

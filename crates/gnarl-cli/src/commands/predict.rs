@@ -114,7 +114,7 @@ fn run_nodes(
         (None, None) => return Err(gnarl_graph::Error::argument("predict", "needs --load or --external").into()),
     };
     let classifier = &*model.classifier;
-    let graph = scaled(graph, model.scaling)?;
+    let graph = model.scaling.scaled(&graph)?;
     let plain = answers(classifier, &graph)?;
     let test = |answers: &[usize]| graph.labels().map_or(f64::NAN, |labels| right(answers, splits[0].test(), labels));
     let plain_accuracy = test(&plain);
@@ -134,7 +134,7 @@ fn run_nodes(
         let clean = match &args.clean_data {
             Some(name) => {
                 let (_, clean, splits) = load_with_splits(global, name, 1)?;
-                Some((scaled(clean, model.scaling)?, splits))
+                Some((model.scaling.scaled(&clean)?, splits))
             }
             None => None,
         };
@@ -155,16 +155,6 @@ fn run_nodes(
         report.class_counts[p] += 1;
     }
     Ok(report)
-}
-
-fn scaled(graph: Graph, scaling: FeatureScaling) -> gnarl_graph::Result<Graph> {
-    match graph.features() {
-        Some(features) => {
-            let features = scaling.apply(features);
-            graph.with_features(features)
-        }
-        None => Ok(graph),
-    }
 }
 
 /// Per cent of the labelled nodes given that answers are right on.

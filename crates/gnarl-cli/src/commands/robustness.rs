@@ -186,10 +186,7 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessR
     config.training.check()?;
     config.network.check()?;
     // Scaled once, here: what is perturbed is what the network takes.
-    let graph = match graph.features() {
-        Some(features) => graph.clone().with_features(config.preparation.features.apply(features))?,
-        None => graph,
-    };
+    let graph = config.preparation.features.scaled(&graph)?;
     let settings = args.settings(&graph, global.seed)?;
     let networks = train(&mut config, &graph, &splits, global.seed)?;
     let train_seconds = start.elapsed().as_secs_f64();

@@ -210,10 +210,7 @@ impl Runs<UnderAttack> {
             None => dataset::protocol_splits(loaded, self.seed, self.runs)?,
         };
         // What is attacked is what is heard.
-        let graph = match graph.features().map(|features| self.preparation.features.apply(features)) {
-            Some(features) => graph.with_features(features)?,
-            None => graph,
-        };
+        let graph = self.preparation.features.scaled(&graph)?;
         let watch = Watch { on_epoch: &|_, _| (), stop };
         let done = self.more.study(self).runs(&graph, &splits, self.runs, self.seed, &watch)?;
         if stop.load(Ordering::Relaxed) || done.iter().any(|run| run.interrupted) {

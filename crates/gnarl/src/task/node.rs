@@ -44,6 +44,14 @@ impl FromStr for FeatureScaling {
 }
 
 impl FeatureScaling {
+    /// The graph with its features scaled; one without features as it is.
+    pub fn scaled(self, graph: &Graph) -> gnarl_graph::Result<Graph> {
+        match graph.features() {
+            Some(features) => graph.clone().with_features(self.apply(features)),
+            None => Ok(graph.clone()),
+        }
+    }
+
     /// The scaled features.
     pub fn apply(self, features: &Features) -> Features {
         if self == FeatureScaling::AsLoaded {
