@@ -11,17 +11,17 @@ use gnarl::operator::Initialisation;
 use gnarl::task::graph::{
     self, Evaluation, GraphConfig, GraphData, GraphPreparation, NodeFeatures, PreparedSet, Run, TrainingCorruption,
 };
-use gnarl::task::node::{FeatureScaling, OperatorChoice, Tried, settle_operator};
+use gnarl::task::node::{OperatorChoice, Tried, settle_operator};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Checkpoint, Keep, Stored, Watch, argmax, median};
 use gnarl_graph::dataset::{Loaded, protocol_folds};
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::{Error, Graph, GraphSet, Split};
+use gnarl_graph::{Error, Graph, Split};
 use serde::Serialize;
 
 use super::influence::{Certainty, InfluenceReport};
-use super::train::{Accuracy, ModelArgs, TrainArgs, as_object, describe, operator_parameters};
+use super::train::{Accuracy, ModelArgs, TrainArgs, as_object, describe, operator_parameters, set};
 use crate::args::Global;
 use crate::output::{self, Report, real};
 use crate::{interrupt, progress};
@@ -123,12 +123,15 @@ impl StudyArgs {
         refuse_given(&given, data)
     }
 
+    fn augment(&self) -> Augment {
+        self.augment.unwrap_or(Augment::None)
+    }
+
     /// What the data axis is told.
     fn settings(&self) -> AugmentSettings {
-        let AugmentSettings { copies, through, .. } = AugmentSettings::default();
-        let augment = self.augment.unwrap_or(Augment::None);
+        let AugmentSettings { strength, copies, through, .. } = AugmentSettings::of(self.augment());
         AugmentSettings {
-            strength: self.strength.or(augment.default_strength()),
+            strength: self.strength.or(strength),
             copies: self.copies.unwrap_or(copies),
             select: self.select,
             through: self.through.unwrap_or(through),
@@ -148,7 +151,7 @@ impl StudyArgs {
         if self.components.is_some() && self.augment != Some(Augment::Gratin) {
             return Err(Error::argument("--components", "belongs to --augment gratin, which was not asked for"));
         }
-        let augment = self.augment.unwrap_or(Augment::None);
+        let augment = self.augment();
         if self.strength.is_some() && augment.default_strength().is_none() {
             let what = format!("belongs to augmentations that change graphs and to manifold-mixup, not to {augment}");
             return Err(Error::argument("--strength", what));
@@ -203,32 +206,24 @@ pub struct SetConfig {
 }
 
 /// The recipe's settings with what the user said put over them.
-fn config(model: &ModelArgs, classifier: &ClassifierArgs, set: &GraphSet) -> gnarl_graph::Result<GraphConfig> {
-    let (mut settings, mut training, batch_size) = model.recipe.graph_settings(model.model);
+fn config(
+    model: &ModelArgs,
+    classifier: &ClassifierArgs,
+    augment: Augment,
+    loaded: &Loaded,
+) -> gnarl_graph::Result<GraphConfig> {
+    let node_features = NodeFeatures::of(loaded.graph_set()?.graphs());
+    let mut config = model.recipe.graph_config(&loaded.name, model.model, augment, node_features);
+    let settings = &mut config.classifier;
     model.over_network(&mut settings.network)?;
-    model.over_training(&mut training);
-    settings.readout = classifier.readout.unwrap_or(settings.readout);
-    settings.head_dropout = classifier.head_dropout.unwrap_or(settings.head_dropout);
-    let preparation = GraphPreparation {
-        operator: model.operator()?,
-        features: model.features.unwrap_or(FeatureScaling::AsLoaded),
-        node_features: NodeFeatures::of(set.graphs()),
-    };
-    Ok(GraphConfig {
-        classifier: settings,
-        preparation,
-        training,
-        batch_size: classifier.batch_size.unwrap_or(batch_size),
-        corruption: None,
-        augment: Augment::None,
-        head_epochs: HEAD_EPOCHS,
-        components: Components::Auto,
-        augmentation: AugmentSettings::default(),
-    })
+    model.over_training(&mut config.training);
+    set(&mut settings.readout, classifier.readout);
+    set(&mut settings.head_dropout, classifier.head_dropout);
+    set(&mut config.batch_size, classifier.batch_size);
+    set(&mut config.preparation.features, model.features);
+    config.preparation.operator = model.operator()?;
+    Ok(config)
 }
-
-/// Epochs of a fresh head, thesis ch. 7.
-const HEAD_EPOCHS: usize = 100;
 
 /// What `gnarl train` found on a set of graphs.
 #[derive(Debug, Serialize)]
@@ -316,19 +311,17 @@ impl AugmentationReport {
 
 /// Trains on every fold and reports.
 pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant) -> anyhow::Result<SetReport> {
-    let set = loaded.graph_set()?;
+    let graphs = loaded.graph_set()?;
     args.depth.refuse_on_graph_sets()?;
     args.study.check()?;
     let mut folds = protocol_folds(loaded, global.seed, args.runs.unwrap_or(usize::MAX))?;
     if let Some(count) = args.study.per_class {
-        folds = folds.iter().map(|fold| fold.fewer(set.labels(), count, global.seed)).collect::<Result<_, _>>()?;
+        folds = folds.iter().map(|fold| fold.fewer(graphs.labels(), count, global.seed)).collect::<Result<_, _>>()?;
     }
-    let mut graph = config(&args.model, &args.classifier, set)?;
-    graph.augment = args.study.augment.unwrap_or(Augment::None);
+    let mut graph = config(&args.model, &args.classifier, args.study.augment(), loaded)?;
     graph.augmentation = args.study.settings();
-    graph.head_epochs = args.study.head_epochs.unwrap_or(HEAD_EPOCHS);
-    let of_recipe = || args.model.recipe.components(&loaded.name, args.model.model);
-    graph.components = args.study.components.unwrap_or_else(of_recipe);
+    set(&mut graph.head_epochs, args.study.head_epochs);
+    set(&mut graph.components, args.study.components);
     let keep_degrees = args.study.keep_degrees;
     let corruption = args.study.corrupt.map(Corruption::new).transpose()?;
     graph.corruption = corruption.map(|edges| TrainingCorruption { edges, keep_degrees });
@@ -352,7 +345,7 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
     let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() };
     let attempt = |operator| {
         let graph = with_operator(&config.graph, operator);
-        let prepared = PreparedSet::new(set, &graph, global.seed)?;
+        let prepared = PreparedSet::new(graphs, &graph, global.seed)?;
         let runs = graph::runs(&prepared, &graph, &folds, inits, global.seed, &watch)?;
         Ok((prepared, runs))
     };
@@ -525,7 +518,7 @@ pub fn epoch(
 ) -> anyhow::Result<SetEpochReport> {
     let set = loaded.graph_set()?;
     let fold = &protocol_folds(loaded, global.seed, 1)?[0];
-    let mut config = config(model, classifier, set)?;
+    let mut config = config(model, classifier, Augment::None, loaded)?;
     if let OperatorChoice::Cgso(cgso) = &mut config.preparation.operator
         && cgso.init == Initialisation::Auto
     {

@@ -235,7 +235,8 @@ impl ModelArgs {
     }
 }
 
-fn set<T: Copy>(slot: &mut T, asked: Option<T>) {
+/// What the user said, where they did, in the place of what was there.
+pub(super) fn set<T: Copy>(slot: &mut T, asked: Option<T>) {
     if let Some(asked) = asked {
         *slot = asked;
     }

@@ -166,6 +166,13 @@ impl FromStr for Through {
     }
 }
 
+impl AugmentSettings {
+    /// What an augmentation is told where nobody says anything.
+    pub fn of(augment: Augment) -> Self {
+        Self { strength: augment.default_strength(), ..Self::default() }
+    }
+}
+
 impl Default for AugmentSettings {
     fn default() -> Self {
         Self { strength: None, copies: Copies::EachEpoch, select: None, through: Through::Head, study: false }

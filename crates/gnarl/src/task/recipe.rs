@@ -10,9 +10,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::augment::Components;
+use crate::augment::{Augment, AugmentSettings, Components};
 use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, Readout};
-use crate::task::node::FeatureScaling;
+use crate::task::graph::{GraphConfig, GraphPreparation, NodeFeatures};
+use crate::task::node::{FeatureScaling, OperatorChoice};
 use crate::train::{Keep, StepSchedule, TrainConfig};
 
 /// Whose settings to start from.
@@ -79,6 +80,8 @@ const FEATURES_AS_LOADED: [&str; 2] = ["amazon_electronics_photo", "amazon_elect
 /// GRATIN's components with GCN and with GIN, thesis table `gen:tab:gmm_num`.
 const COMPONENTS: [(&str, usize, usize); 5] =
     [("IMDB-BINARY", 40, 50), ("IMDB-MULTI", 50, 5), ("MUTAG", 10, 2), ("PROTEINS", 10, 2), ("DD", 2, 50)];
+/// Epochs of a fresh head, thesis ch. 7.
+const HEAD_EPOCHS: usize = 100;
 /// The same for the studies of ch. 5 and 6, where row normalisation costs 6 points.
 const BINARY_FEATURES: &str = "cora_ml";
 
@@ -138,6 +141,30 @@ impl Recipe {
             (Some((_, gcn, _)), Backbone::Gcn) => Components::Fixed(*gcn),
             (Some((_, _, gin)), Backbone::Gin) => Components::Fixed(*gin),
             _ => Components::Auto,
+        }
+    }
+
+    /// All that graph classification needs to know, where nobody says anything: a model on a set with an augmentation, for graphs
+    /// whose node features come from there. What `gnarl train` starts from and what tables run.
+    pub fn graph_config(
+        self,
+        dataset: &str,
+        backbone: Backbone,
+        augment: Augment,
+        node_features: NodeFeatures,
+    ) -> GraphConfig {
+        let (classifier, training, batch_size) = self.graph_settings(backbone);
+        let (operator, features) = (OperatorChoice::Usual, FeatureScaling::AsLoaded);
+        GraphConfig {
+            classifier,
+            preparation: GraphPreparation { operator, features, node_features },
+            training,
+            batch_size,
+            corruption: None,
+            augment,
+            head_epochs: HEAD_EPOCHS,
+            components: self.components(dataset, backbone),
+            augmentation: AugmentSettings::of(augment),
         }
     }
 
