@@ -350,3 +350,84 @@ fn mutag_is_learned() {
     // Two thirds are mutagenic: 66.5 % for who says so of all.
     assert!(mean > 72.0, "{mean}");
 }
+
+/// A cell of `gnarl reproduce`, and `gnarl train` with the same options.
+fn cell_and_training(dir: &str, out: &str, table: [&str; 3], train: &[&str]) -> (Value, Value) {
+    let [table, column, row] = table;
+    let common = ["--recipe", "default", "--runs", "2", "--seed", "5", "--data-dir", dir];
+    let reproduce = ["reproduce", table, "--columns", column, "--rows", row, "--out", out];
+    let report = json(&[&reproduce[..], &common].concat());
+    assert_eq!(report["rows"].as_array().unwrap().len(), 1, "{report}");
+    let cell = report["rows"][0]["cells"][0].clone();
+    (cell, json(&[&["train", "--data", column][..], train, &common].concat()))
+}
+
+#[test]
+fn a_cell_of_a_table_is_what_train_gives() {
+    let dir = sets();
+    let (data, out) = (dir.path().to_str().unwrap(), dir.path().join("out"));
+    let out = out.to_str().unwrap();
+    for (table, train) in [
+        (["results_gcn", "mutag", "no aug"], &["--model", "gcn", "--inits", "3"][..]),
+        (["results_gin", "mutag", "gratin"], &["--model", "gin", "--inits", "3", "--augment", "gratin"]),
+        (["results_gin", "imdb-binary", "retrain"], &["--model", "gin", "--augment", "retrain"]),
+        (["results_gcn", "imdb-binary", "submix"], &["--model", "gcn", "--augment", "submix"]),
+        (
+            ["results_gin_classic_baselines", "imdb-binary", "dropnode"],
+            &["--model", "gin", "--augment", "dropnode", "--copies", "fixed"],
+        ),
+        (
+            ["results_structure_corr", "imdb-binary", "10 %: dropedge"],
+            &["--model", "gcn", "--augment", "dropedge", "--corrupt", "0.1"],
+        ),
+        (
+            ["results_structure_corr", "imdb-binary", "20 %: noisy"],
+            &["--model", "gcn", "--noise", "0.1", "--corrupt", "0.2"],
+        ),
+        (["config_models", "imdb-binary", "config models w/ gin"], &["--model", "gin", "--augment", "configuration"]),
+    ] {
+        let (cell, trained) = cell_and_training(data, out, table, train);
+        assert_eq!(cell["ours"]["runs"], trained["test_accuracy"]["runs"], "{table:?}");
+        let (work, config) = (&cell["config"]["work"]["graphs"], &trained["config"]);
+        for key in ["recipe", "training", "batch_size", "corruption", "augment", "augmentation", "head_epochs"] {
+            assert_eq!(work[key], config[key], "{table:?}: {key}");
+        }
+        for key in ["components", "inits", "seed"] {
+            assert_eq!(work[key], config[key], "{table:?}: {key}");
+        }
+        for key in ["network", "readout", "head_dropout"] {
+            assert_eq!(work[key], config["classifier"][key], "{table:?}: {key}");
+        }
+        for key in ["operator", "features"] {
+            assert_eq!(work["preparation"][key], config["preparation"][key], "{table:?}: {key}");
+        }
+    }
+    let shown = text(&[
+        "reproduce",
+        "complexity",
+        "--columns",
+        "mutag",
+        "--rows",
+        "DropEdge",
+        "--runs",
+        "1",
+        "--out",
+        out,
+        "--data-dir",
+        data,
+    ]);
+    assert!(shown.contains("in all epochs: ") && shown.contains("596.8"), "{shown}");
+}
+
+#[test]
+fn a_cell_of_mutag_is_what_train_gives() {
+    let Some(data) = real_data() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().to_str().unwrap();
+    let train = ["--model", "gcn", "--inits", "3", "--augment", "gratin"];
+    let (cell, trained) =
+        cell_and_training(data.to_str().unwrap(), out, ["gen:tab:results_gcn", "mutag", "gratin"], &train);
+    assert_eq!(cell["ours"]["runs"], trained["test_accuracy"]["runs"]);
+    assert_eq!((&cell["thesis"]["mean"], &cell["thesis"]["std"]), (&76.05.into(), &6.74.into()));
+    assert!(cell["ours"]["mean"].as_f64().unwrap() > 55.0, "{cell}");
+}

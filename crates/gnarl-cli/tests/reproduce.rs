@@ -24,7 +24,7 @@ fn the_list_names_every_table() {
     let shown = text(&["reproduce", "list"]);
     let listed = json(&["reproduce", "list"]);
     let tables = listed["tables"].as_array().unwrap();
-    assert_eq!(tables.len(), 29);
+    assert_eq!(tables.len(), 37);
     for table in tables {
         assert!(shown.contains(table["name"].as_str().unwrap()), "{shown}");
     }
@@ -214,4 +214,18 @@ fn a_figure_is_drawn() {
     let files = report["files"].as_array().unwrap();
     assert!(files.iter().any(|file| file.as_str().unwrap().ends_with("size_CRF-nodes.png")), "{files:?}");
     assert!(std::fs::read_to_string(out.join("size_CRF.html")).unwrap().contains("100 flips"));
+}
+
+#[test]
+fn sets_of_graphs_are_what_the_thesis_says() {
+    let Some(data) = real_data() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let common = ["--data-dir", data.to_str().unwrap(), "--out", dir.path().to_str().unwrap()];
+    let report = json(&[&["reproduce", "data_statistics"][..], &common].concat());
+    assert_eq!((report["cells"].as_u64(), report["cells_stored"].as_u64()), (Some(25), Some(25)));
+    for cell in report["rows"].as_array().unwrap().iter().flat_map(|row| row["cells"].as_array().unwrap()) {
+        assert_ne!(cell["difference"]["is_clear"], true, "{cell}");
+    }
+    let shown = text(&[&["reproduce", "data_statistics"][..], &common].concat());
+    assert!(shown.contains("computed once: nothing is trained") && shown.contains("715.7"), "{shown}");
 }

@@ -380,3 +380,189 @@ fn a_model_is_attacked_from_end_to_end() {
     assert_eq!(again.csv(), report.csv());
     assert_eq!(with_stored(&ATTACKED, &settings(dir.path()), &again).unwrap().csv(), report.csv());
 }
+
+/// `count` cycles and stars in the place of a set of the registry.
+fn write_set(data: &Path, name: &str, count: usize) {
+    use std::fmt::Write;
+    let folder = data.join("tu").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(data.join("tu/splits")).unwrap();
+    let [mut arcs, mut indicator, mut labels, mut nodes] = [const { String::new() }; 4];
+    let mut first = 1;
+    for g in 0..count {
+        let (n, is_cycle) = (4 + g % 5, 2 * g < count);
+        for u in 0..n {
+            let other = if is_cycle { (u + 1) % n } else { 0 };
+            if u != other {
+                writeln!(arcs, "{}, {}\n{}, {}", first + u, first + other, first + other, first + u).unwrap();
+            }
+            writeln!(indicator, "{}", g + 1).unwrap();
+            writeln!(nodes, "{}", (u * u + g) % 3).unwrap();
+        }
+        // Every third is of the other class, so that nobody is right all the time.
+        writeln!(labels, "{}", if is_cycle != g.is_multiple_of(3) { 1 } else { -1 }).unwrap();
+        first += n;
+    }
+    let write = |part: &str, text: &str| std::fs::write(folder.join(format!("{name}_{part}.txt")), text).unwrap();
+    for (part, text) in [("A", arcs), ("graph_indicator", indicator), ("graph_labels", labels)] {
+        write(part, &text);
+    }
+    if name == "MUTAG" {
+        write("node_labels", &nodes);
+    }
+    std::fs::write(data.join(format!("tu/splits/{name}_splits.json")), "[]").unwrap();
+}
+
+/// Two folds of a printed table, on sets of 40 graphs.
+fn on_sets(dir: &Path, column: &str) -> Settings {
+    let data_dir = dir.join("data");
+    write_set(&data_dir, "MUTAG", 40);
+    write_set(&data_dir, "IMDB-BINARY", 40);
+    Settings { runs: 2, seed: 3, columns: vec![column.into()], ..Settings::new(data_dir, dir.to_path_buf()) }
+}
+
+/// What the task gives for these settings, fold by fold.
+fn by_task(
+    settings: &Settings,
+    augment: gnarl::augment::Augment,
+    inits: usize,
+    change: impl Fn(&mut gnarl::task::graph::GraphConfig),
+) -> Vec<f64> {
+    use gnarl::task::graph::{self, NodeFeatures, PreparedSet};
+    let loaded = gnarl_graph::dataset::load(&settings.columns[0], &settings.data_dir, settings.seed).unwrap();
+    let set = loaded.graph_set().unwrap();
+    let features = NodeFeatures::of(set.graphs());
+    let mut config = settings.recipes[0].graph_config(&loaded.name, Backbone::Gcn, augment, features);
+    change(&mut config);
+    let folds = gnarl_graph::dataset::protocol_folds(&loaded, settings.seed, settings.runs).unwrap();
+    let prepared = PreparedSet::new(set, &config, settings.seed).unwrap();
+    let watch = gnarl::train::Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
+    let runs = graph::runs(&prepared, &config, &folds, inits, settings.seed, &watch).unwrap();
+    graph::by_fold(&runs, inits, |run| run.test_accuracy)
+}
+
+fn cell_of<'a>(report: &'a Report, label: &str) -> &'a gnarl::experiment::report::CellReport {
+    &report.rows.iter().find(|row| row.label == label).unwrap().cells[0]
+}
+
+#[test]
+fn a_cell_of_graphs_is_what_the_task_gives() {
+    use gnarl::augment::{Augment, Copies, Corruption};
+    use gnarl::experiment::tables;
+    use gnarl::task::graph::TrainingCorruption;
+    let dir = tempfile::tempdir().unwrap();
+    let settings = on_sets(dir.path(), "mutag");
+    let (report, told) = run(&tables::RESULTS_GCN, &settings);
+    // Six of eight rows; G-Mixup and GeoMix are holes.
+    assert_eq!((report.cells, report.cells_stored, told.len()), (8, 6, 7));
+    assert_eq!(cell_of(&report, "GeoMix").message.as_deref(), Some("GeoMix is not in gnarl yet"));
+    let runs = |report: &Report, label: &str| cell_of(report, label).ours.as_ref().unwrap().runs.clone();
+    let rows = [
+        ("No Aug.", Augment::None),
+        ("DropEdge", Augment::DropEdge),
+        ("SubMix", Augment::SubMix),
+        ("retrain (ours)", Augment::Retrain),
+        ("GRATIN", Augment::Gratin),
+    ];
+    for (label, augment) in rows {
+        assert_eq!(runs(&report, label), by_task(&settings, augment, 3, |_| ()), "{label}");
+    }
+    assert!(rows.iter().any(|(label, _)| runs(&report, label) != runs(&report, "No Aug.")), "nothing tells rows apart");
+    let gratin = cell_of(&report, "GRATIN");
+    let by_hand: f64 = runs(&report, "GRATIN").iter().zip(runs(&report, "No Aug.")).map(|(a, b)| a - b).sum();
+    assert!((gratin.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12, "{gratin:?}");
+    assert!((gratin.claimed.unwrap().mean - (76.05 - 73.92)).abs() < 1e-9);
+    assert_eq!(gratin.ours.as_ref().unwrap().splits.len(), 2, "a fold counts once");
+    assert_eq!(cell_of(&report, "No Aug.").ours.as_ref().unwrap().curve.len(), 300);
+
+    // Another table with the same cell finds it, and runs one copy beside each graph.
+    let (fixed, told) = run(&tables::RESULTS_GCN_CLASSIC_BASELINES, &settings);
+    assert_eq!((told[0].reused, fixed.cells_stored), (1, 4));
+    let one = by_task(&settings, Augment::DropEdge, 3, |config| config.augmentation.copies = Copies::Fixed);
+    assert_eq!(runs(&fixed, "DropEdge"), one);
+    assert!(run(&tables::RESULTS_GCN, &settings).1.len() == 1, "nothing is run again");
+
+    // One initialisation elsewhere, on graphs whose edges are corrupted, with and without noise.
+    let settings = Settings { rows: Some("20 %".into()), ..on_sets(dir.path(), "imdb-binary") };
+    let report = run(&tables::RESULTS_STRUCTURE_CORR, &settings).0;
+    let corrupt = |config: &mut gnarl::task::graph::GraphConfig| {
+        let edges = Corruption::new(0.2).unwrap();
+        config.corruption = Some(TrainingCorruption { edges, keep_degrees: false });
+    };
+    assert_eq!(runs(&report, "20 %: No Aug. (ours)"), by_task(&settings, Augment::None, 1, corrupt));
+    let noisy = by_task(&settings, Augment::None, 1, |config| {
+        corrupt(config);
+        config.classifier.network.noise = 0.1;
+    });
+    assert_eq!(runs(&report, "20 %: NoisyGNN"), noisy);
+    assert!(cell_of(&report, "20 %: NoisyGNN").paired.is_some());
+}
+
+#[test]
+fn seconds_of_graph_classification_are_those_of_its_runs() {
+    use gnarl::experiment::tables;
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings { runs: 1, ..on_sets(dir.path(), "mutag") };
+    let report = run(&tables::COMPLEXITY, &settings).0;
+    // Vanilla, and five augmentations whose two rows share a cell.
+    assert_eq!((report.cells_stored, cell_files(dir.path()).len()), (11, 6));
+    let ours = |label: &str| cell_of(&report, label).ours.as_ref().unwrap();
+    let total = |label: &str| ours(label).parts.first().map_or(ours(label).mean, |part| part.mean);
+    for name in ["DropEdge", "DropNode", "SubMix", "retrain (ours)", "GRATIN"] {
+        let [once, all] = [ours(&format!("augmentation, s: {name}")).mean, total(&format!("augmentation, s: {name}"))];
+        let training = ours(&format!("training, s: {name}")).mean;
+        assert!(0.0 < once && once <= all && all < training, "{name}: {once}, {all} of {training}");
+    }
+    let drop_edge = ours("augmentation, s: DropEdge");
+    assert_eq!(drop_edge.parts[0].name, "in all epochs");
+    assert!(
+        (drop_edge.parts[0].mean / drop_edge.mean - 301.0).abs() < 1e-6,
+        "before the first epoch and in each of 300"
+    );
+    assert!(ours("augmentation, s: GRATIN").parts.is_empty(), "vectors are drawn once");
+    assert!(cell_of(&report, "training, s: GRATIN").paired.is_some());
+    assert_eq!(cell_of(&report, "training, s: GeoMix").status, Status::Hole);
+
+    // The same runs, one by one: the cell's own figure is the accuracy of the other table's.
+    let accuracy = run(&tables::RESULTS_GCN, &Settings { rows: Some("DropEdge".into()), ..settings }).0;
+    let accuracy = &cell_of(&accuracy, "DropEdge").ours.as_ref().unwrap().runs;
+    let timed = cell_files(dir.path()).into_iter().map(|file| std::fs::read_to_string(file).unwrap());
+    let timed: Vec<serde_json::Value> = timed.map(|text| serde_json::from_str(&text).unwrap()).collect();
+    let of_drop_edge = timed.iter().filter(|cell| cell["config"]["work"]["graphs"]["augment"] == "dropedge");
+    let values: Vec<f64> = of_drop_edge.map(|cell| cell["measured"]["values"][0].as_f64().unwrap()).collect();
+    assert_eq!(values, [accuracy[0], accuracy[0]]);
+}
+
+#[test]
+fn folds_are_ten_at_most_and_sets_have_properties() {
+    use gnarl::experiment::cell::{CellConfig, Work};
+    use gnarl::experiment::tables;
+    let cell = |runs, dataset: &str| {
+        let config = CellConfig::new(tables::RESULTS_GCN.rows[0].spec, dataset, Recipe::Thesis, runs, 0).unwrap();
+        let Work::Graphs(runs) = config.work else { panic!("a classifier of graphs") };
+        (runs.runs, runs.more.inits)
+    };
+    assert_eq!([cell(25, "MUTAG"), cell(3, "MUTAG"), cell(10, "DD")], [(10, 3), (3, 3), (10, 1)]);
+
+    let dir = tempfile::tempdir().unwrap();
+    for (column, expected) in [
+        // Forty graphs of 4 to 8 nodes; of as many edges the cycles, of one less the stars.
+        ("MUTAG", [40.0, 3.0, 6.0, 5.5, 2.0]),
+        ("IMDB-BINARY", [40.0, 0.0, 6.0, 5.5, 2.0]),
+    ] {
+        let report = run(&tables::DATA_STATISTICS, &on_sets(dir.path(), column)).0;
+        let found: Vec<f64> = report.rows.iter().map(|row| row.cells[0].ours.as_ref().unwrap().mean).collect();
+        assert_eq!(found, expected, "{column}");
+        assert_eq!((report.runs, report.recipes()), (None, vec![None]));
+    }
+}
+
+#[test]
+fn a_stopped_cell_of_graphs_is_not_kept() {
+    use gnarl::experiment::tables;
+    let dir = tempfile::tempdir().unwrap();
+    let settings = Settings { rows: Some("GRATIN".into()), ..on_sets(dir.path(), "mutag") };
+    let watch = RunnerWatch { on_cell: &|_| (), stop: &AtomicBool::new(true) };
+    let report = reproduce(&tables::RESULTS_GCN, &settings, &watch).unwrap();
+    assert!(report.interrupted && report.cells_stored == 0 && cell_files(dir.path()).is_empty());
+}

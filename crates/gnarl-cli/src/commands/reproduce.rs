@@ -466,8 +466,8 @@ fn page_cell(cell: &CellReport) -> Cell {
 
 /// A row minus its baseline, ours and, where it has one, the thesis'.
 fn show_paired(cell: &CellReport) -> Vec<String> {
-    let ours = cell.paired.map_or_else(|| "-".to_string(), |d| show_difference(&d, true));
-    let thesis = cell.claimed.map(|d| format!("thesis {}", show_difference(&d, true)));
+    let ours = cell.paired.map_or_else(|| "-".to_string(), |d| show_difference(&d, is_accuracy(cell)));
+    let thesis = cell.claimed.map(|d| format!("thesis {}", show_difference(&d, is_accuracy(cell))));
     std::iter::once(ours).chain(thesis).collect()
 }
 
@@ -484,15 +484,21 @@ fn message(cell: &CellReport) -> &str {
     cell.message.as_deref().unwrap_or("not run")
 }
 
+/// Whether its figures are per cents; else they have units of their own, and any size.
 fn is_accuracy(cell: &CellReport) -> bool {
-    !matches!(cell.config.work, Work::Property(_))
+    match &cell.config.work {
+        Work::Property(_) | Work::SetProperty(_) => false,
+        Work::Graphs(runs) => !runs.more.timed,
+        _ => true,
+    }
 }
 
 fn show_mean(mean: f64, std: Option<f64>, is_accuracy: bool) -> String {
     match (is_accuracy, std) {
         (true, Some(std)) => format!("{mean:.2} ± {std:.2}"),
         (true, None) => format!("{mean:.2}"),
-        (false, _) => real(mean),
+        (false, Some(std)) => format!("{} ± {}", real(mean), real(std)),
+        (false, None) => real(mean),
     }
 }
 
@@ -513,7 +519,11 @@ fn show_difference(difference: &Difference, is_accuracy: bool) -> String {
         let sign = if difference.mean > 0.0 { "+" } else { "" };
         format!("{sign}{}", real(difference.mean))
     };
-    let error = difference.standard_error.map_or_else(String::new, |se| format!(" ± {se:.2}"));
+    let error = match difference.standard_error {
+        None => String::new(),
+        Some(se) if is_accuracy => format!(" ± {se:.2}"),
+        Some(se) => format!(" ± {}", real(se)),
+    };
     let mark = if difference.is_clear { " *" } else { "" };
     format!("{mean}{error}{mark}")
 }
@@ -528,6 +538,7 @@ mod tests {
         assert_eq!(show_difference(&d(0.5249, Some(0.2), true), true), "+0.52 ± 0.20 *");
         assert_eq!(show_difference(&d(-0.1, None, false), true), "-0.10");
         assert_eq!(show_difference(&d(9.9e-6, None, false), false), "+9.900e-6");
+        assert_eq!(show_difference(&d(-0.0125, Some(0.0005), true), false), "-0.01250 ± 5.000e-4 *");
         assert_eq!(class(&d(-3.0, None, true), "agree"), "below");
         assert_eq!(class(&d(-3.0, None, false), "agree"), "agree");
     }

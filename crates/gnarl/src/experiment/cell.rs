@@ -16,7 +16,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::attacked::{ByAttack, UnderAttack};
-use super::table::{MAX_DEPTH, Measure, Property, Spec};
+use super::graphs::{OnGraphs, Times};
+use super::table::{MAX_DEPTH, Measure, Property, SetProperty, Spec};
 use crate::depth::{Kind, Scheme};
 use crate::error::{Error, Result};
 use crate::nn::{Backbone, NetworkConfig};
@@ -57,8 +58,12 @@ pub enum Work {
     AdaptiveDepth(Runs<Exits>),
     /// Attacks on trained models: run `i` takes split `i` and seed `seed + i`.
     Attacked(Runs<UnderAttack>),
+    /// Runs of graph classification: run `i` takes fold `i`.
+    Graphs(Runs<OnGraphs>),
     /// A property of the graph.
     Property(Property),
+    /// A property of the set of graphs.
+    SetProperty(SetProperty),
     /// Nothing: what the thesis has here is not in gnarl.
     Missing(&'static str),
 }
@@ -103,7 +108,7 @@ pub struct Exits {
 
 impl Runs {
     /// The same with what a kind of work adds.
-    fn with<More>(self, more: More) -> Runs<More> {
+    pub(super) fn with<More>(self, more: More) -> Runs<More> {
         let Runs { recipe, preparation, network, training, runs, seed, .. } = self;
         Runs { recipe, preparation, network, training, more, runs, seed }
     }
@@ -120,13 +125,14 @@ impl Work {
     /// How much is done with each entry of the graph, to judge the time left by: width times epochs, over all that is trained.
     pub(super) fn effort(&self) -> f64 {
         match self {
-            Work::Property(_) => 1.0,
+            Work::Property(_) | Work::SetProperty(_) => 1.0,
             Work::Missing(_) => 0.0,
             Work::NodeClassification(runs) => runs.effort() * runs.preparation.operator.candidates() as f64,
             Work::BestDepth(runs) => runs.effort() * (runs.network.layers + 1) as f64,
             Work::Halves(runs) => runs.effort(),
             Work::AdaptiveDepth(runs) => runs.effort() * runs.more.scheme.num_trainings(runs.network.layers) as f64,
             Work::Attacked(runs) => runs.effort() * runs.trainings() as f64,
+            Work::Graphs(runs) => runs.effort() * runs.trainings(),
         }
     }
 }
@@ -155,6 +161,9 @@ pub struct Measured {
     /// What an attack came to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attacked: Option<Box<ByAttack>>,
+    /// How long graph classification took, where that was looked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<Box<Times>>,
 }
 
 impl Measured {
@@ -166,6 +175,9 @@ impl Measured {
         }
         if let Some(attacked) = &self.attacked {
             (self.values, self.parts) = (attacked.of(measure), attacked.parts(measure));
+        }
+        if let Some((times, values)) = self.times.as_ref().and_then(|times| Some((times, times.of(measure)?))) {
+            (self.parts, self.values) = (times.parts(measure), values);
         }
         self
     }
@@ -206,7 +218,8 @@ impl ByDepth {
                 Centrality::ALL.iter().position(|c| *c == kind).and_then(|at| self.policies.get(at))
             }
             Measure::Oracle => Some(&self.oracle),
-            Measure::Clean(_) | Measure::Attacked(_) | Measure::TrainingSeconds => None,
+            Measure::Clean(_) | Measure::Attacked(_) | Measure::TestAccuracy => None,
+            Measure::AugmentationSeconds | Measure::TrainingSeconds => None,
         };
         found.cloned().unwrap_or_default()
     }
@@ -249,7 +262,7 @@ struct Kept {
 impl CellConfig {
     /// The cell of a spec on a dataset (by registry name), with a recipe's settings.
     ///
-    /// Fails for an attack whose budget means nothing.
+    /// Fails for an attack whose budget means nothing, and for a share of corrupted edges that is none.
     pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Result<Self> {
         let chapter_4 = |backbone: Backbone, depth: usize| {
             let (network, training, features) = recipe.depth_settings(dataset, backbone, depth);
@@ -258,6 +271,10 @@ impl CellConfig {
         };
         let work = match spec {
             Spec::Property(property) => Work::Property(property),
+            Spec::SetProperty(property) => Work::SetProperty(property),
+            Spec::Graphs { classifier, measure } => {
+                Work::Graphs(classifier.runs(measure, dataset, recipe, runs, seed)?)
+            }
             Spec::Missing(what) => Work::Missing(what),
             Spec::Attacked { model, threat, .. } => {
                 Work::Attacked(model.runs(dataset, recipe, runs, seed).with(UnderAttack::new(threat, dataset)?))
@@ -321,11 +338,15 @@ impl CellConfig {
                 let (values, parts) = (vec![property.of(graph)?], property.parts(graph));
                 Some(Measured { values, parts, ..Measured::default() })
             }
+            Work::SetProperty(property) => {
+                Some(Measured { values: vec![property.of(loaded.graph_set()?)], ..Measured::default() })
+            }
             Work::NodeClassification(runs) => classify(loaded, runs, stop)?.map(|(found, _)| found),
             Work::BestDepth(runs) => best_depth(loaded, runs, stop)?,
             Work::Halves(runs) => halves(loaded.graph()?, runs, stop)?,
             Work::AdaptiveDepth(runs) => adaptive_depth(loaded, runs, stop)?,
             Work::Attacked(runs) => runs.attack(loaded, stop)?,
+            Work::Graphs(runs) => runs.classify(loaded, stop)?,
             Work::Missing(what) => return Err(gnarl_graph::Error::argument("cell", *what).into()),
         };
         let seconds = start.elapsed().as_secs_f64();

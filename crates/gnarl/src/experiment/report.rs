@@ -162,7 +162,7 @@ pub struct Difference {
     pub mean: f64,
     /// Its standard error; `None` where one run cannot tell, and for numbers without spread.
     pub standard_error: Option<f64>,
-    /// Whether it is beyond two standard errors, or, for numbers without spread, beyond the last printed digit.
+    /// Whether it is beyond two standard errors, and, for numbers that the thesis prints without spread, beyond the last digit.
     pub is_clear: bool,
 }
 
@@ -199,9 +199,10 @@ impl Ours {
                 })
             }
             Thesis::Value { mean, unit } => {
-                let mean = self.mean - mean;
+                let (mean, standard_error) = (self.mean - mean, self.standard_error);
                 // A hair of slack: 0.01 is no sum of powers of two.
-                Some(Difference { mean, standard_error: None, is_clear: mean.abs() > unit * (1.0 + 1e-9) })
+                let slack = (unit * (1.0 + 1e-9)).max(2.0 * standard_error.unwrap_or(0.0));
+                Some(Difference { mean, standard_error, is_clear: mean.abs() > slack })
             }
             Thesis::OutOfMemory | Thesis::Absent => None,
         }
@@ -450,6 +451,13 @@ mod tests {
         let cut_off = ours(&[0.0014399999], &[]).minus_thesis(Thesis::Value { mean: 1.43e-3, unit: 1e-5 }).unwrap();
         assert!(!cut_off.is_clear, "the thesis cuts 1.4399 to 1.43");
         assert!(ours(&[3.585], &[]).minus_thesis(Thesis::Value { mean: 3.64, unit: 0.01 }).unwrap().is_clear);
+        // Seconds: mean 82, standard error sqrt(4 / 3), against a number without spread.
+        let d = o.minus_thesis(Thesis::Value { mean: 79.0, unit: 0.01 }).unwrap();
+        assert!(
+            (d.standard_error.unwrap() - (4.0f64 / 3.0).sqrt()).abs() < 1e-12 && d.is_clear,
+            "3 is beyond 2 x 1.155"
+        );
+        assert!(!o.minus_thesis(Thesis::Value { mean: 80.0, unit: 0.01 }).unwrap().is_clear, "2 is within");
     }
 
     #[test]

@@ -4,10 +4,11 @@ use gnarl_graph::centrality::Centrality;
 use gnarl_graph::dataset::load::BUILT_IN;
 use gnarl_graph::dataset::registry;
 use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::{Graph, properties};
+use gnarl_graph::{Graph, GraphSet, properties};
 use serde::{Deserialize, Serialize};
 
 use super::attacked::{Answer, Model, Threat};
+use super::graphs::Classifier;
 use crate::attack::{Attack, Options};
 use crate::depth::Scheme;
 use crate::error::Result;
@@ -115,8 +116,17 @@ pub enum Spec {
         /// Which accuracy.
         measure: Measure,
     },
+    /// Trains a classifier of graphs on the folds of a set, and takes one of its figures.
+    Graphs {
+        /// The classifier, and what it is trained on.
+        classifier: Classifier,
+        /// Which figure.
+        measure: Measure,
+    },
     /// Computes a property of the graph, once.
     Property(Property),
+    /// Computes a property of a set of graphs, once.
+    SetProperty(SetProperty),
     /// Something of the thesis' that is not in gnarl: a hole.
     Missing(&'static str),
 }
@@ -124,7 +134,7 @@ pub enum Spec {
 /// The deepest network of ch. 4's comparison.
 pub const MAX_DEPTH: usize = 5;
 
-/// Which of the figures of a cell that holds several: of a network with exits, of a model under attack.
+/// Which of the figures of a cell that holds several: of a network with exits, of a model under attack, of a classifier of graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// That of an exit.
@@ -141,27 +151,44 @@ pub enum Measure {
     Clean(Answer),
     /// After it.
     Attacked(Answer),
-    /// Seconds of training: the median step, times the steps.
+    /// On the test graphs.
+    TestAccuracy,
+    /// Seconds of one augmentation of the training graphs.
+    AugmentationSeconds,
+    /// Seconds of training: of a model under attack the median step, times the steps; of a classifier of graphs all of it.
     TrainingSeconds,
+}
+
+impl Measure {
+    /// Whether it is a time, which has no place among per cents.
+    pub fn is_seconds(self) -> bool {
+        matches!(self, Measure::AugmentationSeconds | Measure::TrainingSeconds)
+    }
 }
 
 impl Spec {
     /// Whether it is repeated over seeds and splits, with a recipe's settings.
     pub fn is_trained(self) -> bool {
-        !matches!(self, Spec::Property(_))
+        !matches!(self, Spec::Property(_) | Spec::SetProperty(_))
     }
 
     /// Which of a cell's accuracies it shows, where there are several.
     pub fn measure(self) -> Option<Measure> {
         match self {
-            Spec::AdaptiveDepth { measure, .. } | Spec::Attacked { measure, .. } => Some(measure),
+            Spec::AdaptiveDepth { measure, .. } | Spec::Attacked { measure, .. } | Spec::Graphs { measure, .. } => {
+                Some(measure)
+            }
             _ => None,
         }
     }
 
     /// What is wrong with it, if anything: an attack without meaning, an answer that nobody gives.
     fn flaw(self) -> Option<String> {
-        let Spec::Attacked { threat, measure, .. } = self else { return None };
+        let (threat, measure) = match self {
+            Spec::Attacked { threat, measure, .. } => (threat, measure),
+            Spec::Graphs { classifier, measure } => return classifier.flaw(measure),
+            _ => return None,
+        };
         let is_defended = matches!(measure, Measure::Clean(Answer::Defended) | Measure::Attacked(Answer::Defended));
         if is_defended && threat.inference.is_none() {
             return Some("shows an inference that it does not run".to_string());
@@ -295,6 +322,37 @@ impl Property {
     }
 }
 
+/// A number that a set of graphs has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SetProperty {
+    /// Graphs.
+    Graphs,
+    /// Features that a node carries; none where models take degrees instead.
+    Features,
+    /// Nodes of a graph, on average.
+    MeanNodes,
+    /// Edges of a graph, on average.
+    MeanEdges,
+    /// Classes of graphs.
+    Classes,
+}
+
+impl SetProperty {
+    /// Its value for a set.
+    pub fn of(self, set: &GraphSet) -> f64 {
+        let features = || set.graphs().first().and_then(Graph::features).map_or(0, |features| features.num_cols());
+        let mean = |total: usize| total as f64 / set.len().max(1) as f64;
+        match self {
+            SetProperty::Graphs => set.len() as f64,
+            SetProperty::Features => features() as f64,
+            SetProperty::MeanNodes => mean(set.num_nodes()),
+            SetProperty::MeanEdges => mean(set.num_edges()),
+            SetProperty::Classes => set.labels().num_classes() as f64,
+        }
+    }
+}
+
 /// What the thesis prints in a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Figure {
@@ -327,6 +385,11 @@ pub const fn acc(mean: f64, std: f64) -> Figure {
 /// [`Figure::Value`], in a word.
 pub const fn value(value: f64, unit: f64) -> Figure {
     Figure::Value { value, unit }
+}
+
+/// A [`Figure::Value`] that was counted: no digit was cut off.
+pub const fn count(count: u32) -> Figure {
+    Figure::Value { value: count as f64, unit: 0.5 }
 }
 
 /// [`Figure::OutOfMemory`], in a word.
@@ -388,7 +451,8 @@ impl Figure {
                 spec.is_trained() && (0.0..=100.0).contains(&mean) && (0.0..=100.0).contains(&std)
             }
             Figure::Value { value, unit } => {
-                !spec.is_trained() && value.is_finite() && value >= 0.0 && unit.is_finite() && unit > 0.0
+                let is_time = spec.measure().is_some_and(Measure::is_seconds) || matches!(spec, Spec::Missing(_));
+                (is_time || !spec.is_trained()) && value.is_finite() && value >= 0.0 && unit.is_finite() && unit > 0.0
             }
             Figure::OutOfMemory | Figure::Absent => true,
         }
@@ -404,6 +468,7 @@ pub fn dataset_name(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::super::attacked::{DICE, defended, noise, under};
+    use super::super::graphs::{accuracy, augmentation_time, graph_training_time};
     use super::*;
     use crate::task::recipe::Recipe;
 
@@ -431,6 +496,16 @@ mod tests {
         assert_eq!(flaw(Table { rows: &[UNREAD], ..GOOD }), "a: shows an inference that it does not run");
         const NEGATIVE: Row = Row { spec: under(GCN, noise(-1.0)), ..ROW };
         assert!(flaw(Table { rows: &[NEGATIVE], ..GOOD }).starts_with("a: "));
+        const PLAIN: Classifier = Classifier::new(Backbone::Gcn);
+        const OF_NO_AUGMENTATION: Row = Row { spec: augmentation_time(PLAIN), ..ROW };
+        assert_eq!(
+            flaw(Table { rows: &[OF_NO_AUGMENTATION], ..GOOD }),
+            "a: shows AugmentationSeconds, which none does not have"
+        );
+        const TOO_MUCH: Row = Row { spec: accuracy(PLAIN.corrupted(1.5)), ..ROW };
+        assert!(flaw(Table { rows: &[TOO_MUCH], ..GOOD }).starts_with("a: corruption: a share of 1.5"));
+        const IN_SECONDS: Row = Row { spec: graph_training_time(PLAIN), figures: &[value(812.5, 0.1)], ..ROW };
+        assert_eq!(Table { rows: &[IN_SECONDS], ..GOOD }.flaw(), None);
         const HUGE: Row = Row { figures: &[acc(100.1, 1.0)], ..ROW };
         assert_eq!(flaw(Table { rows: &[HUGE], ..GOOD }), "a has Accuracy { mean: 100.1, std: 1.0 }");
         const OF_NOTHING: Row = Row { figures: &[value(1.0, 0.1)], ..ROW };

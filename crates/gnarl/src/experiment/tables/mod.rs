@@ -7,6 +7,9 @@ mod additional_ca_gcn;
 mod comb_centralities_1;
 mod comb_centralities_2;
 mod combinations;
+mod complexity;
+mod config_models;
+mod data_statistics;
 mod features_results;
 mod gin_feature_attacks;
 mod graph_prop;
@@ -22,7 +25,12 @@ mod oracle_gin;
 mod oracle_gin_2;
 mod order_iter_analysis;
 mod photo_synthetic;
+mod results_gcn;
+mod results_gcn_classic_baselines;
+mod results_gin;
+mod results_gin_classic_baselines;
 mod results_node_classification;
+mod results_structure_corr;
 mod results_with_baselines;
 mod results_with_baselines_2;
 mod results_with_baselines_gin;
@@ -38,6 +46,9 @@ pub use additional_ca_gcn::ADDITIONAL_CA_GCN;
 pub use comb_centralities_1::COMB_CENTRALITIES_1;
 pub use comb_centralities_2::COMB_CENTRALITIES_2;
 pub use combinations::COMBINATIONS;
+pub use complexity::COMPLEXITY;
+pub use config_models::CONFIG_MODELS;
+pub use data_statistics::DATA_STATISTICS;
 pub use features_results::FEATURES_RESULTS;
 pub use gin_feature_attacks::GIN_FEATURE_ATTACKS;
 pub use graph_prop::GRAPH_PROP;
@@ -52,7 +63,12 @@ pub use oracle_gin::ORACLE_GIN;
 pub use oracle_gin_2::ORACLE_GIN_2;
 pub use order_iter_analysis::ORDER_ITER_ANALYSIS;
 pub use photo_synthetic::PHOTO_SYNTHETIC;
+pub use results_gcn::RESULTS_GCN;
+pub use results_gcn_classic_baselines::RESULTS_GCN_CLASSIC_BASELINES;
+pub use results_gin::RESULTS_GIN;
+pub use results_gin_classic_baselines::RESULTS_GIN_CLASSIC_BASELINES;
 pub use results_node_classification::RESULTS_NODE_CLASSIFICATION;
+pub use results_structure_corr::RESULTS_STRUCTURE_CORR;
 pub use results_with_baselines::RESULTS_WITH_BASELINES;
 pub use results_with_baselines_2::RESULTS_WITH_BASELINES_2;
 pub use results_with_baselines_gin::RESULTS_WITH_BASELINES_GIN;
@@ -67,7 +83,7 @@ pub use topological_gcn::TOPOLOGICAL_GCN;
 use super::table::Table;
 
 /// All of them, in the order of the thesis.
-pub const ALL: [&Table; 29] = [
+pub const ALL: [&Table; 37] = [
     &TOPOLOGICAL_GCN,
     &COMB_CENTRALITIES_1,
     &ADDITIONAL_CA_GCN,
@@ -97,6 +113,14 @@ pub const ALL: [&Table; 29] = [
     &COMBINATIONS,
     &STRUCTURE_RESULTS,
     &SIZE_CRF,
+    &RESULTS_GCN,
+    &RESULTS_GIN,
+    &RESULTS_STRUCTURE_CORR,
+    &CONFIG_MODELS,
+    &COMPLEXITY,
+    &RESULTS_GCN_CLASSIC_BASELINES,
+    &RESULTS_GIN_CLASSIC_BASELINES,
+    &DATA_STATISTICS,
 ];
 
 /// The table of that label, with or without its prefix, whatever the case.
@@ -118,7 +142,7 @@ pub fn find(name: &str) -> gnarl_graph::Result<&'static Table> {
 mod tests {
     use super::*;
     use crate::experiment::cell::{CellConfig, Work};
-    use crate::experiment::table::{Figure, OOM, Spec, acc, dataset_name, value};
+    use crate::experiment::table::{Figure, Measure, OOM, Spec, acc, count, dataset_name, value};
     use crate::task::recipe::Recipe;
 
     #[test]
@@ -148,8 +172,13 @@ mod tests {
                             let chapter = if recipe == Recipe::Thesis { model.chapter } else { recipe };
                             assert_eq!(runs.recipe, chapter, "{}: {}", table.name, row.label);
                         }
+                        (Spec::Graphs { classifier, measure }, Work::Graphs(runs)) => {
+                            runs.network.check().unwrap();
+                            assert_eq!((runs.recipe, runs.more.augment), (recipe, classifier.augment), "{}", row.label);
+                            assert_eq!(runs.more.timed, measure != Measure::TestAccuracy, "{}", row.label);
+                        }
                         (spec, work) => assert!(
-                            !matches!(spec, Spec::Missing(_) | Spec::Attacked { .. })
+                            !matches!(spec, Spec::Missing(_) | Spec::Attacked { .. } | Spec::Graphs { .. })
                                 && !matches!(work, Work::Missing(_)),
                             "{}: {}",
                             table.name,
@@ -232,6 +261,30 @@ mod tests {
         assert_eq!(figure(&STRUCTURE_RESULTS, "DICE, evasion: RobustCRF", "PolBlogs"), acc(90.46, 0.25));
         assert_eq!(figure(&STRUCTURE_RESULTS, "DICE, poisoning: RGCN", "CiteSeer"), acc(69.45, 0.92));
         assert_eq!(figure(&STRUCTURE_RESULTS, "clean: GOOD-AT", "CoraML"), acc(84.87, 0.15));
+        assert_eq!(figure(&RESULTS_GCN, "No Aug.", "IMDB-BINARY"), acc(73.0, 4.94));
+        assert_eq!(figure(&RESULTS_GCN, "G-Mixup", "MUTAG"), acc(88.77, 5.71));
+        assert_eq!(figure(&RESULTS_GCN, "GRATIN", "DD"), acc(71.9, 2.81));
+        assert_eq!(figure(&RESULTS_GCN, "retrain (ours)", "DD"), Figure::Absent);
+        assert_eq!(figure(&RESULTS_GIN, "GRATIN", "MUTAG"), acc(88.83, 5.02));
+        assert_eq!(figure(&RESULTS_GIN, "DropNode", "PROTEINS"), acc(65.4, 4.71));
+        assert_eq!(figure(&RESULTS_GIN, "GeoMix", "IMDB-MULTI"), acc(47.2, 3.75));
+        assert_eq!(figure(&RESULTS_STRUCTURE_CORR, "10 %: NoisyGNN", "IMDB-MULTI"), acc(40.66, 3.12));
+        assert_eq!(figure(&RESULTS_STRUCTURE_CORR, "10 %: DropEdge", "DD"), acc(68.42, 4.76));
+        assert_eq!(figure(&RESULTS_STRUCTURE_CORR, "20 %: G-Mixup", "PROTEINS"), acc(46.63, 5.05));
+        assert_eq!(figure(&RESULTS_STRUCTURE_CORR, "20 %: GRATIN", "IMDB-BINARY"), acc(73.1, 3.04));
+        assert_eq!(figure(&RESULTS_STRUCTURE_CORR, "20 %: No Aug. (ours)", "DD"), Figure::Absent);
+        assert_eq!(figure(&CONFIG_MODELS, "Config Models w/ GIN", "MUTAG"), acc(81.43, 10.05));
+        assert_eq!(figure(&CONFIG_MODELS, "Config Models w/ GCN", "PROTEINS"), acc(70.08, 4.93));
+        assert_eq!(figure(&RESULTS_GCN_CLASSIC_BASELINES, "SubMix", "PROTEINS"), acc(59.74, 2.83));
+        assert_eq!(figure(&RESULTS_GCN_CLASSIC_BASELINES, "No Aug.", "DD"), acc(69.69, 2.89));
+        assert_eq!(figure(&RESULTS_GIN_CLASSIC_BASELINES, "DropEdge", "IMDB-MULTI"), acc(43.67, 6.58));
+        assert_eq!(figure(&RESULTS_GIN_CLASSIC_BASELINES, "DropNode", "DD"), acc(70.8, 3.31));
+        assert_eq!(figure(&COMPLEXITY, "augmentation, s: GRATIN", "MUTAG"), value(0.51, 0.01));
+        assert_eq!(figure(&COMPLEXITY, "augmentation, s: GeoMix", "IMDB-BINARY"), value(2344.12, 0.01));
+        assert_eq!(figure(&COMPLEXITY, "training, s: DropNode", "DD"), value(3325.0, 1.0));
+        assert_eq!(figure(&COMPLEXITY, "training, s: Vanilla", "IMDB-BINARY"), value(765.96, 0.01));
+        assert_eq!(figure(&DATA_STATISTICS, "features", "DD"), count(82));
+        assert_eq!(figure(&DATA_STATISTICS, "mean edges", "PROTEINS"), value(72.82, 0.01));
         let facts = &GRAPH_PROP;
         assert_eq!(figure(facts, "density", "Cora"), value(1.43e-3, 1e-5));
         assert_eq!(figure(facts, "mean number of 2-walks", "Photo"), value(3204.098, 1e-3));
