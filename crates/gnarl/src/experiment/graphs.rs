@@ -1,8 +1,8 @@
 //! Graph classifiers as cells of a table (ch. 7): which, what it is trained on, and which figure a row shows.
 //!
-//! The runs of a cell are the folds of its set, as those of `gnarl train`, whose defaults a cell has: its figures are those of that command
-//! with the same recipe, `--runs` and `--inits`. Cells that show seconds train on one core, one fold after the other, so that nothing
-//! else is counted in.
+//! The runs of a cell are the folds of its set, and its settings the defaults of `gnarl train`: its figures are those of that
+//! command with the same recipe, `--runs` and `--inits`. Cells that show seconds train on one core, one fold after the other,
+//! so that nothing else is counted in.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -129,7 +129,7 @@ pub const fn graph_training_time(classifier: Classifier) -> Spec {
     Spec::Graphs { classifier, measure: Measure::TrainingSeconds }
 }
 
-/// Initialisations of each fold: folds of MUTAG have eighteen graphs, and one training more or less right is five points.
+/// Initialisations of each fold. One of MUTAG tests on eighteen graphs, where one more or less right is five points.
 fn inits(dataset: &str) -> usize {
     if dataset == "MUTAG" { 3 } else { 1 }
 }

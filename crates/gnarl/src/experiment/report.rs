@@ -162,7 +162,7 @@ pub struct Difference {
     pub mean: f64,
     /// Its standard error; `None` where one run cannot tell, and for numbers without spread.
     pub standard_error: Option<f64>,
-    /// Whether it is beyond two standard errors, and, for numbers that the thesis prints without spread, beyond the last digit.
+    /// Whether it is beyond two standard errors, and, for numbers printed without spread, beyond the last printed digit.
     pub is_clear: bool,
 }
 

@@ -134,7 +134,8 @@ pub enum Spec {
 /// The deepest network of ch. 4's comparison.
 pub const MAX_DEPTH: usize = 5;
 
-/// Which of the figures of a cell that holds several: of a network with exits, of a model under attack, of a classifier of graphs.
+/// Which of the figures of a cell that holds several: of a network with exits, of a model under attack, of a classifier of
+/// graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// That of an exit.
@@ -155,7 +156,8 @@ pub enum Measure {
     TestAccuracy,
     /// Seconds of one augmentation of the training graphs.
     AugmentationSeconds,
-    /// Seconds of training: of a model under attack the median step, times the steps; of a classifier of graphs all of it.
+    /// Seconds of training: of a model under attack the median step, times the steps; of a classifier of graphs a whole
+    /// run.
     TrainingSeconds,
 }
 

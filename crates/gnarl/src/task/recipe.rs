@@ -144,8 +144,8 @@ impl Recipe {
         }
     }
 
-    /// All that graph classification needs to know, where nobody says anything: a model on a set with an augmentation, for graphs
-    /// whose node features come from there. What `gnarl train` starts from and what tables run.
+    /// All that graph classification needs to know of a model on a set with an augmentation, where nobody says anything:
+    /// what `gnarl train` starts from and what tables run. Where node features come from is for the graphs to say.
     pub fn graph_config(
         self,
         dataset: &str,

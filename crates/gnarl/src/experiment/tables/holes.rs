@@ -1,4 +1,4 @@
-//! What the tables of ch. 5 to 7 say in common: defences, attacks and augmentations that are not in gnarl yet, and notes.
+//! What the tables of ch. 5 to 7 say in common: defences, attacks and augmentations that are not in gnarl yet; notes.
 
 /// A defence.
 pub const GCN_K: &str = "GCN-k is not in gnarl yet";

@@ -1,4 +1,4 @@
-//! `gen:tab:results_structure_corr` (ch. 7): classifiers trained on graphs with corrupted edges; a row for each share and method.
+//! `gen:tab:results_structure_corr` (ch. 7): training graphs with corrupted edges, a row for each share and method.
 
 use super::holes::{FOLDS, G_MIXUP, GEO_MIX, READ_AGAINST_RETRAIN, STRENGTHS};
 use crate::augment::Augment;
