@@ -1,7 +1,8 @@
-"""Gaussian mixtures by EM from given clusters, by scikit-learn: crates/gnarl/tests/golden/mixtures.json."""
+"""Gaussian mixtures by EM from given clusters, and shrunken covariances, by scikit-learn: crates/gnarl/tests/golden/mixtures.json."""
 
 import golden
 import numpy as np
+from sklearn.covariance import ledoit_wolf
 from sklearn.mixture import GaussianMixture
 
 golden.OUT = golden.ROOT / "crates/gnarl/tests/golden"
@@ -26,6 +27,12 @@ def case(name, points, clusters, components):
     }
 
 
+def shrunken(name, points):
+    points = np.round(points, 6)
+    covariance, share = ledoit_wolf(points)
+    return {"name": name, "points": points, "covariance": covariance, "share": share}
+
+
 def main():
     rng = np.random.default_rng(7)
     cloud = lambda mean, size, spread: rng.multivariate_normal(mean, spread, size)
@@ -39,8 +46,18 @@ def main():
         case("a constant coordinate", flat, (flat[:, 0] > 0).astype(int), 2),
         case("one component", near, np.zeros(80, dtype=int), 1),
     ]
-    calls = {"mixtures": "sklearn.mixture.GaussianMixture(k, tol=1e-3, max_iter=100, reg_covar=1e-6) from the clusters given"}
-    golden.write("mixtures.json", calls, {"mixtures": cases})
+    shape = rng.normal(size=(8, 8))
+    covariances = [
+        shrunken("many points", apart[40:]),
+        shrunken("fewer points than numbers", rng.normal(size=(5, 8)) @ shape),
+        shrunken("two points", rng.normal(size=(2, 3))),
+        shrunken("along a line", np.outer(rng.normal(size=12), [1.0, -2.0, 0.5])),
+    ]
+    calls = {
+        "mixtures": "sklearn.mixture.GaussianMixture(k, tol=1e-3, max_iter=100, reg_covar=1e-6) from the clusters given",
+        "covariances": "sklearn.covariance.ledoit_wolf(points)",
+    }
+    golden.write("mixtures.json", calls, {"mixtures": cases, "covariances": covariances})
 
 
 if __name__ == "__main__":

@@ -128,6 +128,34 @@ fn the_control_stands_beside_none() {
 }
 
 #[test]
+fn a_rare_class_is_levelled() {
+    let dir = sets();
+    let rare = ["--per-class", "6", "--rare", "2", "--runs", "4"];
+    let with = |more: &[&str]| json(&args(&dir, "mutag", &[&rare[..], more].concat()));
+    let names = |report: &Value| -> Vec<String> {
+        (0..4).map(|i| report["runs"][i]["split"].as_str().unwrap().to_string()).collect()
+    };
+    let control = with(&["--augment", "retrain", "--draws", "level"]);
+    for (i, name) in names(&control).iter().enumerate() {
+        assert!(name.ends_with(["-2+6-per-class", "-6+2-per-class"][i % 2]), "{name}: each class in turn");
+    }
+    assert_eq!((&control["config"]["per_class"], &control["config"]["rare"]), (&6.into(), &2.into()));
+    for density in ["mixture", "shrunken", "shared"] {
+        let report = with(&["--augment", "gratin", "--draws", "level", "--density", density]);
+        let settings = &report["config"]["augmentation"];
+        assert_eq!((&settings["density"], &settings["draws"]), (&density.into(), &"level".into()));
+        let found = &report["augmentation"];
+        assert_eq!(found["retrain_test_accuracy"], control["test_accuracy"], "{density}");
+        let difference =
+            report["test_accuracy"]["mean"].as_f64().unwrap() - control["test_accuracy"]["mean"].as_f64().unwrap();
+        assert!((found["minus_retrain"]["mean"].as_f64().unwrap() - difference).abs() < 1e-9, "{density}");
+        assert_eq!(report["runs"][0]["before"]["drawn"]["drawn"], 16, "12 of each with the 8 that are there");
+    }
+    let shown = text(&args(&dir, "mutag", &["--augment", "gratin", "--runs", "2"]));
+    assert!(shown.contains("minus retrain"), "{shown}");
+}
+
+#[test]
 fn every_augmentation_is_reached_by_name() {
     let dir = sets();
     let mut seen = Vec::new();
@@ -278,6 +306,15 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(fail(&["--head-epochs", "3"]).contains("--head-epochs: belongs to --augment retrain or gratin"));
     assert!(fail(&["--components", "3"]).contains("--components: belongs to --augment gratin"));
     assert!(fail(&["--augment", "gratin", "--components", "0"]).contains("neither a number of at least 1 nor auto"));
+    let one = &["--augment", "gratin", "--density", "shared", "--components", "3"];
+    assert!(fail(one).contains("--components: belongs to mixtures; shared is one Gaussian"));
+    assert!(fail(&["--density", "shared"]).contains("--density: belongs to --augment gratin"));
+    assert!(fail(&["--draws", "level"]).contains("--draws: belongs to --augment retrain or gratin"));
+    assert!(
+        fail(&["--augment", "gratin", "--draws", "levl"])
+            .contains("unknown number of draws 'levl'; did you mean level")
+    );
+    assert!(fail(&["--rare", "2"]).contains("--per-class"));
     assert!(fail(&["--select", "0.5"]).contains("--select: belongs to --augment gratin"));
     assert!(fail(&["--augment", "dropedge", "--influence", "x"]).contains("--influence: belongs to --augment gratin"));
     assert!(

@@ -103,17 +103,25 @@ impl Split {
         Self::new(format!("per-class-{per_class}-seed-{seed}"), train, rest, test)
     }
 
-    /// The same split with at most `per_class` of its training items of each class, by seed; those without a label drop out.
-    pub fn fewer(&self, labels: &Labels, per_class: usize, seed: u64) -> Result<Self> {
+    /// The same split with at most so many of its training items of each class, by seed; those without a label drop out.
+    pub fn fewer(&self, labels: &Labels, of_classes: &[usize], seed: u64) -> Result<Self> {
+        if of_classes.len() != labels.num_classes() {
+            let what = format!("{} numbers of items for {} classes", of_classes.len(), labels.num_classes());
+            return Err(Error::argument("Split::fewer", what));
+        }
         let mut order = self.train.clone();
         order.shuffle(&mut stream(seed, "fewer training items", 0));
         let mut taken = vec![0usize; labels.num_classes()];
         order.retain(|&u| {
             let Some(class) = labels.get(u) else { return false };
             taken[class as usize] += 1;
-            taken[class as usize] <= per_class
+            taken[class as usize] <= of_classes[class as usize]
         });
-        Self::new(format!("{}-{per_class}-per-class", self.name), order, self.val.clone(), self.test.clone())
+        let name = match of_classes.iter().all(|count| *count == of_classes[0]) {
+            true => of_classes.first().map_or(String::new(), usize::to_string),
+            false => of_classes.iter().map(usize::to_string).collect::<Vec<_>>().join("+"),
+        };
+        Self::new(format!("{}-{name}-per-class", self.name), order, self.val.clone(), self.test.clone())
     }
 
     /// A random share of the labelled items to train, another to validate, the rest to test (thesis ch. 6: 0.1, 0.1).
@@ -239,14 +247,18 @@ mod tests {
     fn fewer_items_of_each_class() {
         let labels = Labels::new((0..60).map(|u| if u == 7 { None } else { Some(u % 3) }).collect(), 3).unwrap();
         let split = Split::new("s", (0..40).collect(), (40..50).collect(), (50..60).collect()).unwrap();
-        let fewer = split.fewer(&labels, 4, 1).unwrap();
+        let fewer = split.fewer(&labels, &[4; 3], 1).unwrap();
         for class in 0..3 {
             let count = fewer.train().iter().filter(|&&u| labels.get(u) == Some(class)).count();
             assert_eq!(count, 4);
         }
         assert!(fewer.train().iter().all(|u| split.train().contains(u)) && fewer.train().len() == 12);
         assert_eq!((fewer.val(), fewer.test()), (split.val(), split.test()));
-        assert_ne!(fewer.train(), split.fewer(&labels, 4, 2).unwrap().train());
-        assert_eq!(split.fewer(&labels, 100, 1).unwrap().train().len(), 39, "all that have a label");
+        assert_ne!(fewer.train(), split.fewer(&labels, &[4; 3], 2).unwrap().train());
+        assert_eq!(split.fewer(&labels, &[100; 3], 1).unwrap().train().len(), 39, "all that have a label");
+        let uneven = split.fewer(&labels, &[4, 1, 4], 1).unwrap();
+        assert_eq!((uneven.train().len(), uneven.name()), (9, "s-4+1+4-per-class"));
+        let e = split.fewer(&labels, &[4], 1).unwrap_err().to_string();
+        assert_eq!(e, "Split::fewer: 1 numbers of items for 3 classes");
     }
 }

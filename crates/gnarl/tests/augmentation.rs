@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use gnarl::augment::network_influence::{Items, NetworkInfluence};
-use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, Through};
+use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, DensityKind, Draws, Through};
 use gnarl::nn::{Backbone, GraphClassifier, Param, Pass};
 use gnarl::task::graph::{
     self, Evaluation, GraphConfig, GraphPreparation, NodeFeatures, PreparedSet, Run, TrainingCorruption,
@@ -207,6 +207,7 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
         let studied = with(Augment::Gratin, None, true, through);
         assert_eq!(results(&studied), results(&gratin), "looking changes nothing");
         for (i, run) in studied.iter().enumerate() {
+            assert_eq!(run.before.as_ref().unwrap().control, Some(retrain[i].test_accuracy), "its own control");
             let drawn = run.before.as_ref().unwrap().drawn.as_ref().unwrap();
             let study = drawn.influence.as_ref().unwrap();
             let n = drawn.drawn;
@@ -231,6 +232,33 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
     let fold = &Split::folds(set.labels(), 4, 5).unwrap()[0];
     let e = graph::run(&prepared, &config, fold, 5, &quiet(&stop)).unwrap_err().to_string();
     assert_eq!(e, "selection: a share of 1.5 candidates; it must lie in 0 to 1");
+}
+
+#[test]
+fn levelled_classes_have_a_control_of_their_own() {
+    let set = sparse_and_dense(60);
+    let plain = config(&set, Backbone::Gcn, 8);
+    let folds = Split::folds(set.labels(), 4, 5).unwrap();
+    let uneven: Vec<Split> = folds.iter().map(|fold| fold.fewer(set.labels(), &[12, 3], 1).unwrap()).collect();
+    let stop = AtomicBool::new(false);
+    let with = |augment, density, draws| {
+        let augmentation = AugmentSettings { density, draws, ..AugmentSettings::default() };
+        let config = GraphConfig { augment, augmentation, ..plain.clone() };
+        let prepared = PreparedSet::new(&set, &config, 5).unwrap();
+        graph::runs(&prepared, &config, &uneven, 1, 5, &quiet(&stop)).unwrap()
+    };
+    let as_many = with(Augment::Retrain, DensityKind::Mixture, Draws::AsMany);
+    let level = with(Augment::Retrain, DensityKind::Mixture, Draws::Level);
+    assert_ne!(results(&as_many), results(&level), "repeating the rare class changes its head");
+    for (name, density) in DensityKind::ALL {
+        let gratin = with(Augment::Gratin, density, Draws::Level);
+        for (run, control) in gratin.iter().zip(&level) {
+            let before = run.before.as_ref().unwrap();
+            assert_eq!(before.control, Some(control.test_accuracy), "{name}");
+            let drawn = before.drawn.as_ref().unwrap();
+            assert_eq!((drawn.drawn, drawn.kept), (12 + 21, 12 + 21), "{name}: 24 of each with those that are there");
+        }
+    }
 }
 
 /// The gradient of a mean cross-entropy at the classifier's parameters, one after the other.

@@ -1,12 +1,21 @@
-//! Mixtures against scikit-learn, from the same start (`tests/golden/make_mixtures.py`).
+//! Mixtures against scikit-learn, from the same start, and shrunken covariances (`tests/golden/make_mixtures.py`).
 
-use gnarl::augment::density::{Density, Mixture, MixtureSettings};
+use gnarl::augment::density::{Density, Mixture, MixtureSettings, gaussian};
 use gnarl_graph::DenseMatrix;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
 struct Golden {
     mixtures: Vec<Case>,
+    covariances: Vec<Shrunken>,
+}
+
+#[derive(Deserialize)]
+struct Shrunken {
+    name: String,
+    points: Vec<Vec<f64>>,
+    covariance: Vec<Vec<f64>>,
+    share: f64,
 }
 
 #[derive(Deserialize)]
@@ -51,5 +60,27 @@ fn agrees_with_scikit_learn() {
         assert_close(&[mean], &[case.log_likelihood], name);
         // Ours takes the likelihood of the last iteration, a step before the last parameters.
         assert!((report.bic() - case.bic).abs() < 2.0 * case.points.len() as f64 * 1e-3, "{name}");
+    }
+}
+
+#[test]
+fn covariances_shrink_as_in_scikit_learn() {
+    let golden: Golden = serde_json::from_str(include_str!("golden/mixtures.json")).unwrap();
+    assert_eq!(golden.covariances.len(), 4);
+    assert!(
+        golden.covariances.iter().any(|case| case.share > 0.3)
+            && golden.covariances.iter().any(|case| case.share < 0.1)
+    );
+    for case in golden.covariances {
+        let d = case.points[0].len();
+        let points = DenseMatrix::new(case.points.len(), d, case.points.concat()).unwrap();
+        let mut expected = case.covariance.concat();
+        (0..d).for_each(|a| expected[a * d + a] += MixtureSettings::new(1).regularisation);
+        let alone = gaussian::shrunken(&points).unwrap();
+        let centred = gaussian::deviations(&points, &gaussian::mean(&points));
+        let shared = gaussian::shared(&points, &centred).unwrap();
+        for fitted in [alone, shared] {
+            assert_close(&fitted.components()[0].covariance, &expected, &case.name);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
-use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, Through};
+use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, DensityKind, Draws, Through};
 use gnarl::nn::{ClassifierConfig, Readout};
 use gnarl::operator::Initialisation;
 use gnarl::task::graph::{
@@ -17,7 +17,7 @@ use gnarl::train::{Checkpoint, Keep, Stored, Watch, argmax, median};
 use gnarl_graph::dataset::{Loaded, protocol_folds};
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::{Error, Graph, Split};
+use gnarl_graph::{Error, Graph, Labels, Split};
 use serde::Serialize;
 
 use super::influence::{Certainty, InfluenceReport};
@@ -85,6 +85,9 @@ pub struct StudyArgs {
     /// Train on so many graphs of each class of a fold, drawn by the seed [default: all]
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub per_class: Option<usize>,
+    /// Of --per-class: so many graphs of one class only, of each class in turn over the folds
+    #[arg(long, value_name = "N", requires = "per_class", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
+    pub rare: Option<usize>,
     /// Initialisations of each fold; a fold counts with their mean [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000))]
     pub inits: Option<usize>,
@@ -97,6 +100,14 @@ pub struct StudyArgs {
     /// Of --augment gratin: Gaussians in the mixture of a class, or auto for the best by BIC [default: the thesis' table, else auto]
     #[arg(long, value_name = "N|auto")]
     pub components: Option<Components>,
+    /// Of --augment gratin: what new vectors of a class are drawn from: mixture (of Gaussians), shrunken (one Gaussian for few vectors)
+    /// or shared (one with a covariance that all classes share) [default: mixture]
+    #[arg(long, value_name = "NAME")]
+    pub density: Option<DensityKind>,
+    /// Of --augment retrain and gratin: how many vectors of each class stand beside the original ones, repeated or drawn: as-many or
+    /// level (so many that every class has as many) [default: as-many]
+    #[arg(long, value_name = "HOW")]
+    pub draws: Option<Draws>,
     /// Of --augment retrain and gratin: epochs of the fresh head [default: 100]
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub head_epochs: Option<usize>,
@@ -108,6 +119,7 @@ impl StudyArgs {
         let given = [
             ("--augment", self.augment.is_some_and(|augment| augment != Augment::None)),
             ("--per-class", self.per_class.is_some()),
+            ("--rare", self.rare.is_some()),
             ("--inits", self.inits.is_some()),
             ("--corrupt", self.corrupt.is_some()),
             ("--keep-degrees", self.keep_degrees),
@@ -118,6 +130,8 @@ impl StudyArgs {
             ("--through", self.through.is_some()),
             ("--histograms", self.histograms.is_some()),
             ("--components", self.components.is_some()),
+            ("--density", self.density.is_some()),
+            ("--draws", self.draws.is_some()),
             ("--head-epochs", self.head_epochs.is_some()),
         ];
         refuse_given(&given, data)
@@ -129,10 +143,12 @@ impl StudyArgs {
 
     /// What the data axis is told.
     fn settings(&self) -> AugmentSettings {
-        let AugmentSettings { strength, copies, through, .. } = AugmentSettings::of(self.augment());
+        let AugmentSettings { strength, copies, density, draws, through, .. } = AugmentSettings::of(self.augment());
         AugmentSettings {
             strength: self.strength.or(strength),
             copies: self.copies.unwrap_or(copies),
+            density: self.density.unwrap_or(density),
+            draws: self.draws.unwrap_or(draws),
             select: self.select,
             through: self.through.unwrap_or(through),
             study: self.influence.is_some(),
@@ -143,13 +159,6 @@ impl StudyArgs {
     fn check(&self) -> gnarl_graph::Result<()> {
         if self.keep_degrees && self.corrupt.is_none() {
             return Err(Error::argument("--keep-degrees", "belongs to --corrupt, which was not asked for"));
-        }
-        if self.head_epochs.is_some() && !self.augment.is_some_and(Augment::retrains_head) {
-            let what = "belongs to --augment retrain or gratin, which were not asked for";
-            return Err(Error::argument("--head-epochs", what));
-        }
-        if self.components.is_some() && self.augment != Some(Augment::Gratin) {
-            return Err(Error::argument("--components", "belongs to --augment gratin, which was not asked for"));
         }
         let augment = self.augment();
         if self.strength.is_some() && augment.default_strength().is_none() {
@@ -162,10 +171,27 @@ impl StudyArgs {
                 format!("belongs to augmentations that change graphs, not to {augment}"),
             ));
         }
-        for (option, given) in [("--select", self.select.is_some()), ("--influence", self.influence.is_some())] {
+        for (option, given) in [("--head-epochs", self.head_epochs.is_some()), ("--draws", self.draws.is_some())] {
+            if given && !augment.retrains_head() {
+                let what = "belongs to --augment retrain or gratin, which were not asked for";
+                return Err(Error::argument(option, what));
+            }
+        }
+        let of_gratin = [
+            ("--components", self.components.is_some()),
+            ("--density", self.density.is_some()),
+            ("--select", self.select.is_some()),
+            ("--influence", self.influence.is_some()),
+        ];
+        for (option, given) in of_gratin {
             if given && augment != Augment::Gratin {
                 return Err(Error::argument(option, "belongs to --augment gratin, which was not asked for"));
             }
+        }
+        if let (Some(_), Some(density @ (DensityKind::Shrunken | DensityKind::Shared))) =
+            (self.components, self.density)
+        {
+            return Err(Error::argument("--components", format!("belongs to mixtures; {density} is one Gaussian")));
         }
         if self.through.is_some() && self.select.is_none() && self.influence.is_none() {
             return Err(Error::argument("--through", "belongs to --select and --influence, which were not asked for"));
@@ -201,6 +227,8 @@ pub struct SetConfig {
     pub folds: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_class: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rare: Option<usize>,
     pub inits: usize,
     pub seed: u64,
 }
@@ -270,6 +298,12 @@ struct AugmentationReport {
     none_test_accuracy: Accuracy,
     /// With it minus without.
     minus_none: PairedDifference,
+    /// Where vectors were drawn: the control, the same fresh head without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retrain_test_accuracy: Option<Accuracy>,
+    /// With them minus the control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minus_retrain: Option<PairedDifference>,
     /// Median seconds of a run that it took.
     seconds: f64,
     /// Of drawn vectors: the mean distance to the original ones of their class, over the runs, and that among the original ones.
@@ -302,11 +336,68 @@ impl AugmentationReport {
         }
         let before = |run: &Run| run.before.as_ref().map_or(run.test_accuracy, |before| before.test_accuracy);
         let none = graph::by_fold(runs, inits, before);
-        let minus_none = paired_difference(&graph::by_fold(runs, inits, |run| run.test_accuracy), &none)?;
+        let with = graph::by_fold(runs, inits, |run| run.test_accuracy);
+        let control_of = |run: &Run| run.before.as_ref().and_then(|before| before.control);
+        let has_control = runs.iter().all(|run| control_of(run).is_some());
+        let retrain = has_control.then(|| graph::by_fold(runs, inits, |run| control_of(run).unwrap_or_default()));
+        let minus_retrain = retrain.as_ref().map(|retrain| paired_difference(&with, retrain)).transpose()?;
         let seconds = median(runs.iter().filter_map(|run| Some(run.before.as_ref()?.seconds)).collect());
         let latent_distance = LatentDistance::new(runs)?;
-        Ok(Some(Self { name, none_test_accuracy: Accuracy::of(none)?, minus_none, seconds, latent_distance }))
+        Ok(Some(Self {
+            name,
+            minus_none: paired_difference(&with, &none)?,
+            none_test_accuracy: Accuracy::of(none)?,
+            retrain_test_accuracy: retrain.map(Accuracy::of).transpose()?,
+            minus_retrain,
+            seconds,
+            latent_distance,
+        }))
     }
+}
+
+impl AugmentationReport {
+    /// Accuracies without it, of its control where there is one, and with it.
+    fn table(&self, with: &Accuracy) -> comfy_table::Table {
+        let mut table = output::table(&["augmentation", ">test accuracy", ">minus none", ">minus retrain", ">seconds"]);
+        let mut row = |cells: [String; 5]| _ = table.add_row(cells);
+        let nothing = || "-".to_string();
+        row(["none".into(), self.none_test_accuracy.text(), nothing(), nothing(), nothing()]);
+        if let Some(retrain) = &self.retrain_test_accuracy {
+            row(["retrain".into(), retrain.text(), nothing(), nothing(), nothing()]);
+        }
+        let minus_retrain = self.minus_retrain.as_ref().map_or_else(nothing, difference);
+        row([self.name.to_string(), with.text(), difference(&self.minus_none), minus_retrain, real(self.seconds)]);
+        table
+    }
+}
+
+/// A paired difference with its standard error, starred where it is clear.
+fn difference(of: &PairedDifference) -> String {
+    let PairedDifference { mean, standard_error, .. } = of;
+    let clear = if of.is_clear() { " *" } else { "" };
+    match standard_error.is_finite() {
+        true => format!("{mean:+.2} ± {standard_error:.2}{clear}"),
+        false => format!("{mean:+.2}"),
+    }
+}
+
+/// The folds with `count` training graphs of each class; of class `i` modulo classes of fold `i` only `rare`, where that is asked for.
+fn fewer(
+    folds: &[Split],
+    labels: &Labels,
+    count: usize,
+    rare: Option<usize>,
+    seed: u64,
+) -> gnarl_graph::Result<Vec<Split>> {
+    let of_fold = |(i, fold): (usize, &Split)| {
+        let mut of_classes = vec![count; labels.num_classes()];
+        let in_turn = i % of_classes.len().max(1);
+        if let (Some(rare), Some(of_class)) = (rare, of_classes.get_mut(in_turn)) {
+            *of_class = rare;
+        }
+        fold.fewer(labels, &of_classes, seed)
+    };
+    folds.iter().enumerate().map(of_fold).collect()
 }
 
 /// Trains on every fold and reports.
@@ -316,7 +407,7 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
     args.study.check()?;
     let mut folds = protocol_folds(loaded, global.seed, args.runs.unwrap_or(usize::MAX))?;
     if let Some(count) = args.study.per_class {
-        folds = folds.iter().map(|fold| fold.fewer(graphs.labels(), count, global.seed)).collect::<Result<_, _>>()?;
+        folds = fewer(&folds, graphs.labels(), count, args.study.rare, global.seed)?;
     }
     let mut graph = config(&args.model, &args.classifier, args.study.augment(), loaded)?;
     graph.augmentation = args.study.settings();
@@ -334,6 +425,7 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
         graph,
         folds: folds.len(),
         per_class: args.study.per_class,
+        rare: args.study.rare,
         inits,
         seed: global.seed,
     };
@@ -460,18 +552,8 @@ impl Report for SetReport {
         }
         let mut text = format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(rows)));
         if let Some(report) = &self.augmentation {
-            let AugmentationReport { name, none_test_accuracy, minus_none, seconds, latent_distance } = report;
-            let mut table = output::table(&["augmentation", ">test accuracy", ">minus none", ">seconds"]);
-            table.add_row(["none".into(), none_test_accuracy.text(), "-".into(), "-".into()]);
-            let PairedDifference { mean, standard_error, .. } = minus_none;
-            let clear = if minus_none.is_clear() { " *" } else { "" };
-            let difference = match standard_error.is_finite() {
-                true => format!("{mean:+.2} ± {standard_error:.2}{clear}"),
-                false => format!("{mean:+.2}"),
-            };
-            table.add_row([name.to_string(), self.test_accuracy.text(), difference, real(*seconds)]);
-            text += &format!("\n{}", output::render(&table));
-            if let Some(LatentDistance { drawn, original }) = latent_distance {
+            text += &format!("\n{}", output::render(&report.table(&self.test_accuracy)));
+            if let Some(LatentDistance { drawn, original }) = &report.latent_distance {
                 let (drawn, original) = (real(drawn.mean), real(original.mean));
                 text +=
                     &format!("mean distance of a drawn vector to those of its class {drawn}, among those {original}\n");

@@ -1,67 +1,13 @@
-//! GRATIN (thesis ch. 7): for each class a Gaussian mixture of the latent vectors of its training graphs, and as many new
-//! vectors drawn from it as the class has graphs.
-
-use std::fmt;
-use std::str::FromStr;
+//! GRATIN (thesis ch. 7): for each class a density of the latent vectors of its training graphs, by default a Gaussian mixture, and new
+//! vectors drawn from it: as many as the class has graphs, or so many that all classes have as many.
 
 use gnarl_graph::random::{mix, stream};
 use gnarl_graph::{DenseMatrix, Error, Result};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use super::density::mixture::Component;
-use super::density::{Density, FitReport, Mixture, MixtureSettings};
-
-/// How many Gaussians a class' mixture has. Stored as `10` or `auto`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Components {
-    /// So many, or as many as the class has graphs.
-    Fixed(usize),
-    /// For each class the number of [`CANDIDATES`] with the lowest Schwarz criterion (BIC), among those whose every Gaussian has
-    /// more vectors than dimensions: with fewer it is flat, and its likelihood says nothing.
-    Auto,
-}
-
-/// What [`Components::Auto`] tries.
-pub const CANDIDATES: [usize; 8] = [1, 2, 3, 5, 10, 20, 40, 50];
-
-impl fmt::Display for Components {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Components::Fixed(count) => write!(f, "{count}"),
-            Components::Auto => f.write_str("auto"),
-        }
-    }
-}
-
-impl FromStr for Components {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        if text.eq_ignore_ascii_case("auto") {
-            return Ok(Components::Auto);
-        }
-        match text.parse() {
-            Ok(count) if count > 0 => Ok(Components::Fixed(count)),
-            _ => Err(Error::argument("components", format!("'{text}' is neither a number of at least 1 nor auto"))),
-        }
-    }
-}
-
-impl TryFrom<String> for Components {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<Components> for String {
-    fn from(components: Components) -> Self {
-        components.to_string()
-    }
-}
+use super::density::gaussian::{deviations, mean};
+use super::density::{Components, DensityKind, FitReport};
+use super::draws::Draws;
 
 /// New vectors and where they come from.
 #[derive(Debug, Clone)]
@@ -74,26 +20,40 @@ pub struct Drawn {
     pub fits: Vec<FitReport>,
 }
 
-/// Fits and draws: as many vectors of each class as there are in `vectors`.
-pub fn draw(vectors: &DenseMatrix<f64>, classes: &[u32], components: Components, seed: u64) -> Result<Drawn> {
+/// How vectors are drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drawing {
+    /// From what.
+    pub density: DensityKind,
+    /// Of mixtures: how many Gaussians.
+    pub components: Components,
+    /// How many of each class.
+    pub draws: Draws,
+}
+
+/// Fits and draws.
+pub fn draw(vectors: &DenseMatrix<f64>, classes: &[u32], drawing: &Drawing, seed: u64) -> Result<Drawn> {
     if vectors.num_rows() != classes.len() {
         let what = format!("{} vectors, but {} classes", vectors.num_rows(), classes.len());
         return Err(Error::argument("gratin", what));
     }
-    let num_classes = classes.iter().max().map_or(0, |&c| c + 1);
+    let counts = drawing.draws.of_classes(classes);
+    let rows_of = |class: u32| (0..classes.len() as u32).filter(|&i| classes[i as usize] == class).collect();
+    let rows: Vec<Vec<u32>> = (0..counts.len() as u32).map(rows_of).collect();
+    let points: Vec<DenseMatrix<f64>> = rows.iter().map(|rows| vectors.select_rows(rows)).collect();
+    let about_mean = |points: &DenseMatrix<f64>| deviations(points, &mean(points)).data().to_vec();
+    let about_means = points.iter().flat_map(about_mean).collect();
+    let about_means = DenseMatrix::new(classes.len(), vectors.num_cols(), about_means)?;
     let (mut data, mut of, mut fits) = (Vec::with_capacity(vectors.data().len()), Vec::new(), Vec::new());
-    for class in 0..num_classes {
-        let rows: Vec<u32> = (0..classes.len() as u32).filter(|&i| classes[i as usize] == class).collect();
-        if rows.is_empty() {
-            continue;
-        }
-        let mixture = fit(&vectors.select_rows(&rows), components, mix(seed ^ mix(u64::from(class))))?;
+    for (class, points) in (0..).zip(&points).filter(|(_, points)| points.num_rows() > 0) {
+        let seed_of_class = mix(seed ^ mix(u64::from(class)));
+        let density = drawing.density.fit(points, &about_means, drawing.components, seed_of_class)?;
         let rng = &mut stream(seed, "gratin draws", u64::from(class));
-        for _ in &rows {
-            data.extend(mixture.sample(rng));
+        for _ in 0..counts[class as usize] {
+            data.extend(density.sample(rng));
             of.push(class);
         }
-        fits.push(mixture.report().clone());
+        fits.push(density.report().clone());
     }
     Ok(Drawn { vectors: DenseMatrix::new(of.len(), vectors.num_cols(), data)?, classes: of, fits })
 }
@@ -125,24 +85,6 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
 }
 
-/// The mixture of one class; of equal criteria, the one with fewer components.
-fn fit(points: &DenseMatrix<f64>, components: Components, seed: u64) -> Result<Mixture> {
-    let with = |count| Mixture::fit(points, &MixtureSettings::new(count), seed);
-    let Components::Fixed(count) = components else {
-        let mut best = with(CANDIDATES[0])?;
-        let most = points.num_rows() / (points.num_cols() + 1);
-        for count in CANDIDATES.into_iter().skip(1).filter(|&count| count <= most) {
-            let other = with(count)?;
-            let has_enough = |c: &Component| c.weight * points.num_rows() as f64 > points.num_cols() as f64 + 0.5;
-            if other.components().iter().all(has_enough) && other.report().bic() < best.report().bic() {
-                best = other;
-            }
-        }
-        return Ok(best);
-    };
-    with(count)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,11 +107,36 @@ mod tests {
         (DenseMatrix::new(90, 2, data).unwrap(), classes)
     }
 
+    fn as_many(components: Components) -> Drawing {
+        Drawing { density: DensityKind::Mixture, components, draws: Draws::AsMany }
+    }
+
+    #[test]
+    fn every_density_draws_as_many_as_asked_for() {
+        let (vectors, classes) = vectors();
+        for (name, density) in DensityKind::ALL {
+            let drawing = Drawing { density, draws: Draws::Level, ..as_many(Components::Fixed(1)) };
+            let drawn = draw(&vectors, &classes, &drawing, 3).unwrap();
+            let of = |class: u32| drawn.classes.iter().filter(|&&c| c == class).count();
+            assert_eq!([of(0), of(1), of(2)], [90, 0, 60], "{name}: 120 with those that are there");
+            assert_eq!((name.parse::<DensityKind>().unwrap(), density.to_string()), (density, name.to_string()));
+            // About the mean of the class, within four standard errors of ninety draws; the shared covariance is wide as class 2 is.
+            let original = (0..90).step_by(3).map(|i| vectors.row(i)[0]).sum::<f64>() / 30.0;
+            let mean = (0..90).map(|i| drawn.vectors.row(i)[0]).sum::<f64>() / 90.0;
+            let spread = (0..90).map(|i| (drawn.vectors.row(i)[0] - original).powi(2)).sum::<f64>() / 90.0;
+            assert!((mean - original).abs() < 4.0 * (spread / 90.0).sqrt(), "{name}: {mean} about {original}");
+            assert_eq!(spread > 50.0, density == DensityKind::Shared, "{name}: {spread}");
+        }
+        let e = "mixtur".parse::<DensityKind>().unwrap_err().to_string();
+        assert!(e.contains("unknown density 'mixtur'; did you mean mixture"), "{e}");
+    }
+
     #[test]
     fn as_many_of_each_class_from_where_the_class_is() {
         let (vectors, classes) = vectors();
         for components in [Components::Fixed(2), Components::Auto] {
-            let drawn = draw(&vectors, &classes, components, 3).unwrap();
+            let drawing = &as_many(components);
+            let drawn = draw(&vectors, &classes, drawing, 3).unwrap();
             assert_eq!(drawn.classes.iter().filter(|&&c| c == 0).count(), 30);
             assert_eq!((drawn.classes.len(), drawn.vectors.num_rows(), drawn.fits.len()), (90, 90, 2));
             for (i, &class) in drawn.classes.iter().enumerate() {
@@ -182,9 +149,9 @@ mod tests {
             if components == Components::Auto {
                 assert_eq!((drawn.fits[0].components, drawn.fits[1].components), (1, 2), "what made them");
             }
-            let again = draw(&vectors, &classes, components, 3).unwrap();
+            let again = draw(&vectors, &classes, drawing, 3).unwrap();
             assert_eq!(drawn.vectors, again.vectors);
-            assert_ne!(drawn.vectors, draw(&vectors, &classes, components, 4).unwrap().vectors);
+            assert_ne!(drawn.vectors, draw(&vectors, &classes, drawing, 4).unwrap().vectors);
         }
     }
 
@@ -200,14 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn components_are_read_back_and_wrong_ones_named() {
-        for text in ["auto", "7"] {
-            assert_eq!(text.parse::<Components>().unwrap().to_string(), text);
-        }
-        let e = "0".parse::<Components>().unwrap_err().to_string();
-        assert_eq!(e, "components: '0' is neither a number of at least 1 nor auto");
+    fn vectors_without_a_class_are_refused() {
         let (vectors, classes) = vectors();
-        let e = draw(&vectors, &classes[1..], Components::Auto, 0).unwrap_err().to_string();
+        let e = draw(&vectors, &classes[1..], &as_many(Components::Auto), 0).unwrap_err().to_string();
         assert_eq!(e, "gratin: 90 vectors, but 89 classes");
     }
 }

@@ -7,7 +7,8 @@
 //! | [`drop_edge`], [`drop_node`], [`subgraph`], [`submix`], [`configuration`] | augmentations in graph space, one each |
 //! | [`manifold_mixup`] | latent vectors mixed while training |
 //! | [`density`] | densities of latent vectors |
-//! | [`gratin`] | new latent vectors drawn from a mixture for each class |
+//! | [`gratin`] | new latent vectors drawn from a density for each class |
+//! | [`draws`] | how many vectors of each class a fresh head gets |
 //! | [`influence`], [`network_influence`] | what one more training item would do, for the head and for whole networks |
 //!
 //! [`Augment`] is the one list of the axis' choices. Retraining the head alone is the control that every augmentation in
@@ -16,6 +17,7 @@
 pub mod configuration;
 pub mod corruption;
 pub mod density;
+pub mod draws;
 pub mod drop_edge;
 pub mod drop_node;
 pub mod gratin;
@@ -33,9 +35,10 @@ use serde::{Deserialize, Serialize};
 
 pub use configuration::Configuration;
 pub use corruption::Corruption;
+pub use density::{Components, DensityKind};
+pub use draws::Draws;
 pub use drop_edge::DropEdge;
 pub use drop_node::DropNode;
-pub use gratin::Components;
 pub use manifold_mixup::ManifoldMixup;
 pub use subgraph::Subgraph;
 pub use submix::SubMix;
@@ -49,7 +52,7 @@ pub enum Augment {
     None,
     /// The training set as it is, then a fresh head on its vectors, for as many steps as an augmentation that doubles them.
     Retrain,
-    /// The training set as it is, then a fresh head on its vectors and as many new ones, drawn from mixtures fitted to them.
+    /// The training set as it is, then a fresh head on its vectors and as many new ones, drawn from densities fitted to them.
     Gratin,
     /// Copies of the training graphs without some edges.
     DropEdge,
@@ -133,6 +136,10 @@ pub struct AugmentSettings {
     /// In graph space: how often a training graph is copied. Copies of every epoch take the place of the graphs, as DropEdge's authors
     /// do it; one copy for all epochs stands beside its graph, as GRATIN's vectors do.
     pub copies: Copies,
+    /// Of GRATIN: what new vectors are drawn from.
+    pub density: DensityKind,
+    /// Of fresh heads: how many vectors of each class they get beside the original ones.
+    pub draws: Draws,
     /// Of GRATIN: the share of new vectors to keep, those of most influence on the validation graphs; `None` for all, unasked.
     pub select: Option<f64>,
     /// Whose parameters influence is taken through.
@@ -175,7 +182,15 @@ impl AugmentSettings {
 
 impl Default for AugmentSettings {
     fn default() -> Self {
-        Self { strength: None, copies: Copies::EachEpoch, select: None, through: Through::Head, study: false }
+        Self {
+            strength: None,
+            copies: Copies::EachEpoch,
+            density: DensityKind::Mixture,
+            draws: Draws::AsMany,
+            select: None,
+            through: Through::Head,
+            study: false,
+        }
     }
 }
 

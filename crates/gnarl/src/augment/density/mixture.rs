@@ -126,6 +126,19 @@ impl Mixture {
         Ok(Self { components, dim: d, report })
     }
 
+    /// One Gaussian that is given, with its report on the points it is of.
+    pub(super) fn one_gaussian(points: &DenseMatrix<f64>, mean: Vec<f64>, covariance: Vec<f64>) -> Result<Self> {
+        MixtureSettings::new(1).check(points)?;
+        let (n, d) = (points.num_rows(), points.num_cols());
+        let components = vec![Component::new(1.0, mean, covariance)?];
+        let report =
+            FitReport { points: n, components: 1, parameters: d + d * (d + 1) / 2, curve: Vec::new(), converged: true };
+        let mut gaussian = Self { components, dim: d, report };
+        let likelihood = (0..n).map(|i| gaussian.log_density(points.row(i))).sum::<f64>() / n as f64;
+        gaussian.report.curve.push(likelihood);
+        Ok(gaussian)
+    }
+
     /// Its Gaussians.
     pub fn components(&self) -> &[Component] {
         &self.components

@@ -1,11 +1,14 @@
 //! What the data axis does with latent vectors once a classifier is trained: draws, chooses among them by influence, trains heads.
 
+use std::time::Instant;
+
 use candle_core::Tensor;
 use gnarl_graph::DenseMatrix;
 use serde::Serialize;
 
 use super::GraphConfig;
 use super::training::{Evaluation, HeadTraining, Vectors, train_head};
+use crate::augment::gratin::Drawing;
 use crate::augment::influence::{HeadInfluence, Labelled, select};
 use crate::augment::network_influence::{Items, NetworkInfluence};
 use crate::augment::{Augment, Through, gratin};
@@ -73,47 +76,61 @@ const SHARES: usize = 10;
 /// where a head with dropout ends, and influences on validation graphs say nothing of those on others (docs/augmentation.md).
 const LEAST_DECAY: f64 = 0.01;
 
+/// A fresh head and what it came from.
+pub struct FreshHead {
+    /// Trained on the original vectors and what the data axis put beside them.
+    pub head: Head,
+    /// Where vectors were drawn: which.
+    pub drawn: Option<DrawReport>,
+    /// Where vectors were drawn: test accuracy of the control, the same head without them, per cent.
+    pub control: Option<f64>,
+    /// Seconds that vectors and the head took, without looking into influence and without the control.
+    pub seconds: f64,
+}
+
 /// A fresh head as the data axis says: on the original vectors and what it puts beside them.
-pub fn augmented_head(
-    on: &Trainee<'_>,
-    config: &GraphConfig,
-    seed: u64,
-    watch: &Watch<'_>,
-) -> Result<(Head, Option<DrawReport>)> {
+pub fn augmented_head(on: &Trainee<'_>, config: &GraphConfig, seed: u64, watch: &Watch<'_>) -> Result<FreshHead> {
+    let start = Instant::now();
+    let settings = config.augmentation;
     let (original, validation) = (on.train.vectors(on.classifier)?, on.validation.vectors(on.classifier)?);
-    // Twice as many vectors as there are graphs: the steps of an augmentation that draws one for each, and of its control.
-    let steps = (2 * original.classes.len()).div_ceil(config.batch_size);
+    // As many steps for an augmentation and its control: those of the vectors that the former has.
+    let beside: usize = settings.draws.of_classes(&original.classes).iter().sum();
+    let steps = (original.classes.len() + beside).div_ceil(config.batch_size);
     let heads = Heads { classifier: on.classifier, config, validation: &validation, steps, seed, watch };
+    let control = || heads.train(&original.select_beside(&settings.draws.repeated(&original.classes, seed))?);
     if config.augment != Augment::Gratin {
-        return Ok((heads.train(&original)?, None));
+        let head = control()?;
+        return Ok(FreshHead { head, drawn: None, control: None, seconds: start.elapsed().as_secs_f64() });
     }
     let vectors = original.to_matrix()?;
-    let drawn = gratin::draw(&vectors, &original.classes, config.components, seed)?;
+    let drawing = Drawing { density: settings.density, components: config.components, draws: settings.draws };
+    let drawn = gratin::draw(&vectors, &original.classes, &drawing, seed)?;
+    let choosing = settings.select.is_some() || settings.study;
+    let [on_validation, on_test] = match choosing {
+        true => influences(on, config, &original, &validation, &drawn)?,
+        false => [vec![0.0; drawn.classes.len()], Vec::new()],
+    };
+    let with_best = |share: f64| {
+        let kept = select(&on_validation, share)?;
+        let classes: Vec<u32> = kept.iter().map(|&i| drawn.classes[i as usize]).collect();
+        Ok::<_, crate::Error>((original.beside(&drawn.vectors.select_rows(&kept), &classes)?, kept.len()))
+    };
+    let (best, kept) = with_best(settings.select.unwrap_or(1.0))?;
+    let head = heads.train(&best)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let test = on.test.vectors(on.classifier)?;
+    let control = Some(accuracy(&control()?, &test)?);
     let mut report = DrawReport {
         drawn: drawn.classes.len(),
-        kept: drawn.classes.len(),
+        kept,
         distance: gratin::mean_distance(&drawn.vectors, &drawn.classes, &vectors, &original.classes),
         original_distance: gratin::mean_spread(&vectors, &original.classes),
         influence: None,
     };
-    let settings = config.augmentation;
-    if settings.select.is_none() && !settings.study {
-        return Ok((heads.train(&original.beside(&drawn.vectors, &drawn.classes)?)?, Some(report)));
-    }
-    let with_best = |on_validation: &[f64], share: f64| {
-        let kept = select(on_validation, share)?;
-        let classes: Vec<u32> = kept.iter().map(|&i| drawn.classes[i as usize]).collect();
-        Ok::<_, crate::Error>((original.beside(&drawn.vectors.select_rows(&kept), &classes)?, kept.len()))
-    };
-    let [on_validation, on_test] = influences(on, config, &original, &validation, &drawn)?;
-    let (best, kept) = with_best(&on_validation, settings.select.unwrap_or(1.0))?;
-    report.kept = kept;
-    let head = heads.train(&best)?;
     if settings.study {
-        let test = on.test.vectors(on.classifier)?;
         let filtering = (0..=SHARES).map(|tenths| {
             let share = tenths as f64 / SHARES as f64;
-            let (best, kept) = with_best(&on_validation, share)?;
+            let (best, kept) = with_best(share)?;
             let head = heads.train(&best)?;
             let [test_accuracy, val_accuracy] = [accuracy(&head, &test)?, accuracy(&head, &validation)?];
             Ok(Filtered { share, kept, test_accuracy, val_accuracy })
@@ -121,7 +138,7 @@ pub fn augmented_head(
         let filtering = filtering.collect::<Result<_>>()?;
         report.influence = Some(InfluenceStudy { classes: drawn.classes.clone(), on_validation, on_test, filtering });
     }
-    Ok((head, Some(report)))
+    Ok(FreshHead { head, drawn: Some(report), control, seconds })
 }
 
 /// The average influences of drawn vectors on validation and test graphs. Without test graphs, or where nobody looks, the second is empty.

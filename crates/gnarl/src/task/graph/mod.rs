@@ -27,7 +27,7 @@ pub use training::{
     Evaluation, FreshGraphs, HeadTraining, MixedIn, TrainingSet, Vectors, latent, scores, train_classifier, train_head,
 };
 
-use self::heads::{Trainee, augmented_head};
+use self::heads::{FreshHead, Trainee, augmented_head};
 use crate::augment::transform::{copy_all, transform_all};
 use crate::augment::{Augment, AugmentSettings, Augmentation, Components, Copies, Corruption};
 use crate::error::Result;
@@ -164,7 +164,10 @@ pub struct Before {
     pub test_accuracy: f64,
     /// Validation accuracy, likewise.
     pub val_accuracy: f64,
-    /// Seconds of making vectors and training the head.
+    /// Where vectors were drawn: test accuracy of the control, the same fresh head without them, per cent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<f64>,
+    /// Seconds of making vectors and training the head, without the control.
     pub seconds: f64,
     /// Where vectors were drawn: which.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -216,12 +219,12 @@ pub fn run_augmented(
     let (mut test_accuracy, mut val_accuracy) = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
     let mut before = None;
     if config.augment.retrains_head() {
-        let start = Instant::now();
         let train = &Evaluation::new(train_on.data, &graphs, &classes, config.batch_size)?;
         let on = Trainee { classifier: &classifier, train, validation: &validate_on, test: &test_on };
-        let (head, drawn) = augmented_head(&on, config, seed, watch)?;
-        classifier.set_head(&head)?;
-        before = Some(Before { test_accuracy, val_accuracy, seconds: start.elapsed().as_secs_f64(), drawn });
+        let fresh = augmented_head(&on, config, seed, watch)?;
+        classifier.set_head(&fresh.head)?;
+        let FreshHead { drawn, control, seconds, .. } = fresh;
+        before = Some(Before { test_accuracy, val_accuracy, control, seconds, drawn });
         (test_accuracy, val_accuracy) = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
     }
     let run = Run {

@@ -297,6 +297,16 @@ impl Vectors {
         Ok(DenseMatrix::new(rows, cols, values.into_iter().map(f64::from).collect())?)
     }
 
+    /// These vectors, and some of them behind them once more.
+    pub fn select_beside(&self, rows: &[u32]) -> Result<Self> {
+        if rows.is_empty() {
+            return Ok(self.clone());
+        }
+        let others = self.latent.index_select(&Tensor::from_slice(rows, rows.len(), &Device::Cpu)?, 0)?;
+        let classes: Vec<u32> = rows.iter().map(|&i| self.classes[i as usize]).collect();
+        Ok(Self { latent: Tensor::cat(&[&self.latent, &others], 0)?, classes: [&self.classes[..], &classes].concat() })
+    }
+
     /// These vectors, and others behind them.
     pub fn beside(&self, others: &DenseMatrix<f64>, classes: &[u32]) -> Result<Self> {
         let values: Vec<f32> = others.data().iter().map(|&x| x as f32).collect();

@@ -1,0 +1,95 @@
+//! How many Gaussians a class' mixture has.
+
+use std::fmt;
+use std::str::FromStr;
+
+use gnarl_graph::{DenseMatrix, Error, Result};
+use serde::{Deserialize, Serialize};
+
+use super::Density;
+use super::mixture::{Component, Mixture, MixtureSettings};
+
+/// How many Gaussians a class' mixture has. Stored as `10` or `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Components {
+    /// So many, or as many as the class has graphs.
+    Fixed(usize),
+    /// For each class the number of [`CANDIDATES`] with the lowest Schwarz criterion (BIC), among those whose every Gaussian has
+    /// more vectors than dimensions: with fewer it is flat, and its likelihood says nothing.
+    Auto,
+}
+
+/// What [`Components::Auto`] tries.
+pub const CANDIDATES: [usize; 8] = [1, 2, 3, 5, 10, 20, 40, 50];
+
+impl fmt::Display for Components {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Components::Fixed(count) => write!(f, "{count}"),
+            Components::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+impl FromStr for Components {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text.eq_ignore_ascii_case("auto") {
+            return Ok(Components::Auto);
+        }
+        match text.parse() {
+            Ok(count) if count > 0 => Ok(Components::Fixed(count)),
+            _ => Err(Error::argument("components", format!("'{text}' is neither a number of at least 1 nor auto"))),
+        }
+    }
+}
+
+impl TryFrom<String> for Components {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Components> for String {
+    fn from(components: Components) -> Self {
+        components.to_string()
+    }
+}
+
+impl Components {
+    /// A mixture of so many; of equal criteria, the one with fewer components.
+    pub fn fit(self, points: &DenseMatrix<f64>, seed: u64) -> Result<Mixture> {
+        let with = |count| Mixture::fit(points, &MixtureSettings::new(count), seed);
+        let Components::Fixed(count) = self else {
+            let mut best = with(CANDIDATES[0])?;
+            let most = points.num_rows() / (points.num_cols() + 1);
+            for count in CANDIDATES.into_iter().skip(1).filter(|&count| count <= most) {
+                let other = with(count)?;
+                let has_enough = |c: &Component| c.weight * points.num_rows() as f64 > points.num_cols() as f64 + 0.5;
+                if other.components().iter().all(has_enough) && other.report().bic() < best.report().bic() {
+                    best = other;
+                }
+            }
+            return Ok(best);
+        };
+        with(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn are_read_back_and_wrong_ones_named() {
+        for text in ["auto", "7"] {
+            assert_eq!(text.parse::<Components>().unwrap().to_string(), text);
+        }
+        let e = "0".parse::<Components>().unwrap_err().to_string();
+        assert_eq!(e, "components: '0' is neither a number of at least 1 nor auto");
+    }
+}

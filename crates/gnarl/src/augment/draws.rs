@@ -1,0 +1,84 @@
+//! How many vectors of each class a fresh head gets beside the original ones.
+
+use std::fmt;
+use std::str::FromStr;
+
+use gnarl_graph::random::stream;
+use gnarl_graph::{Error, Result};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+/// How many vectors of each class are put beside the original ones: drawn from its density, or for the control repeated. Stored by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Draws {
+    /// As many as there are, as in the thesis; the control repeats nothing.
+    AsMany,
+    /// So many that every class has twice the graphs of the largest: none outnumbers another.
+    Level,
+}
+
+impl Draws {
+    /// Every choice with its name.
+    pub const ALL: [(&'static str, Draws); 2] = [("as-many", Draws::AsMany), ("level", Draws::Level)];
+
+    /// How many for each class of these items; none of a class without items.
+    pub fn of_classes(self, classes: &[u32]) -> Vec<usize> {
+        let mut counts = vec![0usize; classes.iter().max().map_or(0, |&c| c as usize + 1)];
+        classes.iter().for_each(|&c| counts[c as usize] += 1);
+        let largest = counts.iter().copied().max().unwrap_or(0);
+        let of = |count: usize| match (self, count) {
+            (_, 0) | (Draws::AsMany, _) => count,
+            (Draws::Level, _) => 2 * largest - count,
+        };
+        counts.into_iter().map(of).collect()
+    }
+
+    /// For the control: the items to repeat, each class' at random by seed.
+    pub fn repeated(self, classes: &[u32], seed: u64) -> Vec<u32> {
+        if self == Draws::AsMany {
+            return Vec::new();
+        }
+        let mut repeated = Vec::new();
+        for (class, count) in (0u32..).zip(self.of_classes(classes)) {
+            let own: Vec<u32> = (0..classes.len() as u32).filter(|&i| classes[i as usize] == class).collect();
+            let rng = &mut stream(seed, "repeated vectors", u64::from(class));
+            repeated.extend((0..count).map(|_| own[rng.random_range(0..own.len())]));
+        }
+        repeated
+    }
+}
+
+impl fmt::Display for Draws {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = Self::ALL.iter().find(|(_, draws)| draws == self);
+        f.write_str(found.map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for Draws {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let known = || Self::ALL.iter().map(|(known, _)| *known);
+        found.map(|(_, draws)| *draws).ok_or_else(|| Error::unknown("number of draws", name, known()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levelling_makes_every_class_as_large() {
+        let classes = [0, 2, 2, 2, 0, 2, 4];
+        assert_eq!(Draws::AsMany.of_classes(&classes), [2, 0, 4, 0, 1]);
+        assert_eq!(Draws::Level.of_classes(&classes), [6, 0, 4, 0, 7], "eight of each in the end");
+        assert!(Draws::Level.of_classes(&[]).is_empty() && Draws::AsMany.repeated(&classes, 1).is_empty());
+        let repeated = Draws::Level.repeated(&classes, 1);
+        let of = |class: u32| repeated.iter().filter(|&&i| classes[i as usize] == class).count();
+        assert_eq!([0, 1, 2, 3, 4].map(of), [6, 0, 4, 0, 7]);
+        assert_ne!(repeated, Draws::Level.repeated(&classes, 2));
+    }
+}
