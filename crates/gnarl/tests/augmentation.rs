@@ -313,7 +313,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
     let (_, classifier) = graph::run(&prepared, &config, fold, 5, &quiet(&stop)).unwrap();
     let part = |graphs: &[u32]| {
         let classes: Vec<u32> = graphs.iter().map(|&g| set.labels().get(g).unwrap()).collect();
-        Evaluation::new(&prepared.data, graphs, &classes, 16).unwrap()
+        Evaluation::new(&prepared.data, graphs, &classes).unwrap()
     };
     let (train, val, test) = (part(fold.train()), part(fold.val()), part(fold.test()));
     let decay = config.training.weight_decay;

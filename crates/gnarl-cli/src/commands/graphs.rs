@@ -675,7 +675,7 @@ pub fn predict(global: &Global, stored: &Stored, loaded: &Loaded) -> anyhow::Res
     let predictions: Vec<usize> = rows.iter().map(|scores| argmax(scores)).collect();
     let fold = &protocol_folds(loaded, global.seed, 1)?[0];
     let truth: Vec<u32> = fold.test().iter().filter_map(|&g| set.labels().get(g)).collect();
-    let test_accuracy = Evaluation::new(&data, fold.test(), &truth, BATCH)?.accuracy(&classifier)?;
+    let test_accuracy = Evaluation::new(&data, fold.test(), &truth)?.accuracy(&classifier)?;
     let mut class_counts = vec![0; classes];
     predictions.iter().for_each(|&class| class_counts[class] += 1);
     Ok(SetPredictReport {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::layer::Propagation;
 use super::linear::{Input, Linear};
-use super::network::{Network, NetworkConfig};
+use super::network::{Backbone, Network, NetworkConfig};
 use super::params::{Params, Pass, Weights};
 use super::readout::{Membership, Readout};
 use crate::tensor::dropout;
@@ -113,6 +113,11 @@ impl GraphClassifier {
         self.num_classes
     }
 
+    /// Whether what training sees of a graph depends on the others of its batch: statistics over nodes, or a term of the loss.
+    pub fn couples_graphs(&self) -> bool {
+        self.config.network.batch_norm || self.config.network.backbone == Backbone::Rgcn
+    }
+
     /// The scalars of its learnable operator with their values, none for a fixed one.
     pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
         self.encoder.operator_scalars()
@@ -196,8 +201,8 @@ fn classify(head: &Linear, rate: f32, latent: &Tensor, pass: &Pass<'_>) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::Backbone::Gcn;
     use crate::nn::testing::{adjacency, assert_close, path, plant};
-    use crate::nn::{Backbone, Backbone::Gcn};
 
     fn config(backbone: Backbone) -> ClassifierConfig {
         let network = NetworkConfig { hidden: 1, layers: 1, heads: 1, dropout: 0.0, ..NetworkConfig::new(backbone) };

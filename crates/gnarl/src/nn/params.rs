@@ -182,6 +182,9 @@ impl Index<ParamId> for Weights {
     }
 }
 
+/// Where the keys of a batch's parts begin, beyond the sites of dropout.
+const PARTS: u64 = 5 << 32;
+
 /// One forward pass: the weights, whether it trains, and the key of its random draws.
 #[derive(Debug)]
 pub struct Pass<'a> {
@@ -200,6 +203,12 @@ impl<'a> Pass<'a> {
     /// A pass that trains; `key` fixes its random draws.
     pub fn training(weights: &'a Weights, key: u64) -> Self {
         Self { weights, key: Some(key), updates: Mutex::default(), penalties: Mutex::default() }
+    }
+
+    /// The pass of one part of a batch: the same weights, draws of its own.
+    pub fn part(&self, index: usize) -> Self {
+        let key = self.key.map(|key| mix(key ^ mix(PARTS + index as u64)));
+        Self { weights: self.weights, key, updates: Mutex::default(), penalties: Mutex::default() }
     }
 
     /// Whether this pass trains.

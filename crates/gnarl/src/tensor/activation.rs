@@ -1,11 +1,13 @@
 //! ReLU and dropout in one pass, with a counter-based generator: entry `i` is kept or dropped by a hash of `i` and the
 //! step's key, so neither the thread count nor the order of evaluation changes a result.
 
+use std::mem::MaybeUninit;
+
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
 use super::pattern::MIN_PARALLEL_WORK;
-use super::{floats, kernels};
+use super::{filled, floats, kernels};
 
 /// How much to drop, and the key of this draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,16 +53,16 @@ pub fn dropout(x: &Tensor, dropout: Dropout) -> Result<Tensor> {
 /// Values per parallel task.
 const CHUNK: usize = 16 * 1024;
 
-fn in_chunks(x: &[f32], work: impl Fn(u64, &[f32], &mut [f32]) + Sync) -> Vec<f32> {
-    let mut out = vec![0f32; x.len()];
-    if x.len() < MIN_PARALLEL_WORK {
-        work(0, x, &mut out);
-        return out;
-    }
-    out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).enumerate().for_each(|(i, (out, x))| {
-        work((i * CHUNK) as u64, x, out);
-    });
-    out
+/// As many values as in `x`; `work` writes all of its part.
+fn in_chunks(x: &[f32], work: impl Fn(u64, &[f32], &mut [MaybeUninit<f32>]) + Sync) -> Vec<f32> {
+    filled(x.len(), |out| {
+        if x.len() < MIN_PARALLEL_WORK {
+            return work(0, x, out);
+        }
+        out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).enumerate().for_each(|(i, (out, x))| {
+            work((i * CHUNK) as u64, x, out);
+        });
+    })
 }
 
 struct ReluDropout(Dropout);

@@ -269,13 +269,20 @@ simd_dispatch! {
 
 simd_dispatch! {
     /// ReLU, then dropout: kept values are scaled by `scale`; `threshold` is the share dropped, of 2^32.
-    pub(crate) fn relu_dropout(x: &[f32], first: u64, key: u64, threshold: u32, scale: f32, out: &mut [f32]) {
+    pub(crate) fn relu_dropout(
+        x: &[f32],
+        first: u64,
+        key: u64,
+        threshold: u32,
+        scale: f32,
+        out: &mut [MaybeUninit<f32>],
+    ) {
         if threshold == 0 {
-            return out.iter_mut().zip(x).for_each(|(o, x)| *o = if *x > 0.0 { x * scale } else { 0.0 });
+            return out.iter_mut().zip(x).for_each(|(o, x)| _ = o.write(if *x > 0.0 { x * scale } else { 0.0 }));
         }
         for (i, (o, x)) in out.iter_mut().zip(x).enumerate() {
             let keep = hash(first + i as u64, key) >= threshold;
-            *o = if keep && *x > 0.0 { x * scale } else { 0.0 };
+            o.write(if keep && *x > 0.0 { x * scale } else { 0.0 });
         }
     }
 }
@@ -295,18 +302,25 @@ simd_dispatch! {
 
 simd_dispatch! {
     /// Dropout alone.
-    pub(crate) fn dropout(x: &[f32], first: u64, key: u64, threshold: u32, scale: f32, out: &mut [f32]) {
+    pub(crate) fn dropout(
+        x: &[f32],
+        first: u64,
+        key: u64,
+        threshold: u32,
+        scale: f32,
+        out: &mut [MaybeUninit<f32>],
+    ) {
         for (i, (o, x)) in out.iter_mut().zip(x).enumerate() {
-            *o = if hash(first + i as u64, key) >= threshold { x * scale } else { 0.0 };
+            o.write(if hash(first + i as u64, key) >= threshold { x * scale } else { 0.0 });
         }
     }
 }
 
 simd_dispatch! {
     /// The gradient of [`relu_dropout`]: `grad · scale` where the result is positive.
-    pub(crate) fn relu_dropout_grad(result: &[f32], grad: &[f32], scale: f32, out: &mut [f32]) {
+    pub(crate) fn relu_dropout_grad(result: &[f32], grad: &[f32], scale: f32, out: &mut [MaybeUninit<f32>]) {
         for ((o, r), g) in out.iter_mut().zip(result).zip(grad) {
-            *o = if *r > 0.0 { g * scale } else { 0.0 };
+            o.write(if *r > 0.0 { g * scale } else { 0.0 });
         }
     }
 }

@@ -32,6 +32,8 @@ pub use operator::{Operator, add_bias, constant_convolution, dense_convolution, 
 pub use pattern::{Pattern, Transposed};
 pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_softmax};
 
+use std::mem::MaybeUninit;
+
 use candle_core::{CpuStorage, Layout, Result, bail};
 
 /// The values of a contiguous `f32` argument.
@@ -47,4 +49,13 @@ fn matrix_shape(op: &str, layout: &Layout) -> Result<(usize, usize)> {
         [rows, cols] => Ok((rows, cols)),
         ref dims => bail!("{op}: a matrix is expected, not a tensor of shape {dims:?}"),
     }
+}
+
+/// A vector of `len` values that `fill` writes, all of them, without writing zeros first.
+fn filled(len: usize, fill: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
+    let mut out = Vec::with_capacity(len);
+    fill(&mut out.spare_capacity_mut()[..len]);
+    // SAFETY: there is room for `len` values and `fill` has written them.
+    unsafe { out.set_len(len) };
+    out
 }

@@ -1,6 +1,5 @@
 //! [`Operator`]: sparse × dense with gradients to the dense side and, where asked, to each sparse value.
 
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -9,11 +8,11 @@ use gnarl_graph::CsrMatrix;
 use rayon::prelude::*;
 
 use super::activation::{Dropout, relu_dropout, relu_dropout_gradient};
-use super::dense::add_product;
+use super::dense::{by_transposed, product_of, transposed_by};
 use super::factored::{Factored, Skeleton};
 use super::kernels::{self, Rows};
 use super::pattern::{MIN_PARALLEL_WORK, Pattern, Places};
-use super::{floats, matrix_shape};
+use super::{filled, floats, matrix_shape};
 
 /// A sparse matrix that can be applied to a dense one: a pattern and a value (or one per head) for each entry.
 ///
@@ -249,7 +248,7 @@ impl Operator {
             indices.extend(columns.iter().map(|&c| c - range.start as u32 + first as u32));
         }
         let num_cols = if as_blocks { rows } else { self.num_cols() };
-        let pattern = Arc::new(Pattern::new(num_cols, offsets, indices));
+        let pattern = Arc::new(Pattern::of_valid(num_cols, offsets, indices));
         let picked = |values: &[f32]| {
             let mut out = Vec::with_capacity(count);
             ranges.iter().for_each(|range| out.extend_from_slice(&values[entries(range)]));
@@ -432,15 +431,6 @@ impl Operator {
             Values::Variable(_) => relu_dropout(&self.apply_with_bias(x, Some(bias))?, dropout),
         }
     }
-}
-
-/// A vector of `len` values that `fill` writes, all of them, without writing zeros first.
-fn filled(len: usize, fill: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
-    let mut out = Vec::with_capacity(len);
-    fill(&mut out.spare_capacity_mut()[..len]);
-    // SAFETY: there is room for `len` values and `fill` has written them.
-    unsafe { out.set_len(len) };
-    out
 }
 
 /// The product with given values: the one place where sparse meets dense.
@@ -695,9 +685,8 @@ impl CustomOp3 for DenseConvolution {
         if inner != w_rows {
             bail!("{}: {rows} × {inner} by {w_rows} × {width}", self.name());
         }
-        let mut mapped = vec![0f32; rows * width];
         let factors = (floats(self.name(), x, lx)?, floats(self.name(), w, lw)?);
-        add_product(factors, (rows, inner, width), &mut mapped);
+        let mapped = product_of(factors, (rows, inner, width));
         let (mapped, layout) = (CpuStorage::F32(mapped), Layout::contiguous((rows, width)));
         let values = &self.operator.values.values;
         product(&self.operator.pattern, values, 1, (&mapped, &layout), Some((b, lb)), Some(self.activation))
@@ -714,8 +703,8 @@ impl CustomOp3 for DenseConvolution {
         let grad = relu_dropout_gradient(result, grad, self.activation)?;
         let to_bias = column_sums(&grad)?;
         let to_mapped = grad.apply_op1_no_bwd(&self.operator.transposed())?;
-        let to_x = if x.track_op() { Some(to_mapped.matmul(&w.t()?)?) } else { None };
-        let to_w = if w.track_op() { Some(x.t()?.matmul(&to_mapped)?) } else { None };
+        let to_x = if x.track_op() { Some(by_transposed(&to_mapped, w)?) } else { None };
+        let to_w = if w.track_op() { Some(transposed_by(x, &to_mapped)?) } else { None };
         Ok((to_x, to_w, Some(to_bias)))
     }
 }

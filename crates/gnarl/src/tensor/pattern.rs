@@ -79,11 +79,22 @@ impl Pattern {
     /// # Panics
     /// If they are not, or if there are 2^32 entries or more.
     pub fn new(num_cols: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Self {
-        assert!(offsets.first() == Some(&0) && offsets.last() == Some(&indices.len()), "pattern offsets");
-        assert!(offsets.is_sorted() && indices.iter().all(|&c| (c as usize) < num_cols), "pattern entries");
+        assert!(Self::is_valid(num_cols, &offsets, &indices), "pattern entries");
         assert!(indices.len() < u32::MAX as usize, "a pattern holds fewer than 2^32 entries");
         let blocks = balanced_blocks(&offsets);
         Self { num_cols, offsets, indices, blocks, transposed: OnceLock::new() }
+    }
+
+    /// The same for parts of a pattern that is one: nothing is looked at again. Kernels rely on what [`new`](Self::new) checks.
+    pub(super) fn of_valid(num_cols: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Self {
+        debug_assert!(Self::is_valid(num_cols, &offsets, &indices), "pattern entries");
+        let blocks = balanced_blocks(&offsets);
+        Self { num_cols, offsets, indices, blocks, transposed: OnceLock::new() }
+    }
+
+    fn is_valid(num_cols: usize, offsets: &[usize], indices: &[u32]) -> bool {
+        let ends = offsets.first() == Some(&0) && offsets.last() == Some(&indices.len());
+        ends && offsets.is_sorted() && indices.iter().all(|&c| (c as usize) < num_cols)
     }
 
     /// Number of rows.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use candle_core::Tensor;
+use candle_core::backprop::GradStore;
 use gnarl_graph::random::mix;
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
@@ -237,8 +238,8 @@ pub trait Course {
     /// Makes an epoch ready, counted from 1, and says how many steps it has.
     fn begin(&mut self, epoch: usize) -> Result<usize>;
 
-    /// The loss of a step of this epoch, from 0.
-    fn loss(&self, step: usize, pass: &Pass<'_>) -> Result<Tensor>;
+    /// The loss of a step of this epoch, from 0, and its gradients.
+    fn descend(&self, step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)>;
 
     /// Validation loss and accuracy (per cent) of the model as it is.
     fn validate(&self) -> Result<(f32, f64)>;
@@ -283,9 +284,9 @@ impl<M: Model> Course for WholeGraph<'_, M> {
         Ok(1)
     }
 
-    fn loss(&self, _step: usize, pass: &Pass<'_>) -> Result<Tensor> {
+    fn descend(&self, _step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
         let scores = self.model.scores(&self.train_on.hear, &self.train_on.input, pass)?;
-        Ok(self.model.loss(&scores, &self.train_on.targets)?)
+        gradients(self.model.loss(&scores, &self.train_on.targets)?, pass)
     }
 
     /// With several answers, the sum of the losses and the mean accuracy.
@@ -330,9 +331,7 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
             steps_done += 1;
             let weights = params.weights_training(&positions)?;
             let pass = Pass::training(&weights, mix(seed ^ mix(steps_done)));
-            let loss_tensor = course.loss(step, &pass)?;
-            let loss_tensor = pass.take_penalties().iter().try_fold(loss_tensor, |sum, penalty| sum + penalty)?;
-            let loss = loss_tensor.to_scalar::<f32>()?;
+            let (loss, grads) = course.descend(step, &pass)?;
             if !loss.is_finite() {
                 if let Some((_, _, snapshot)) = &best {
                     restore(trained, snapshot)?;
@@ -340,7 +339,7 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
                 let last_good = best.as_ref().map_or(0, |(epoch, ..)| *epoch);
                 return Err(Error::Diverged { loss, epoch, last_good, learning_rate: config.learning_rate });
             }
-            adam.step(&loss_tensor.backward()?)?;
+            adam.step(&grads)?;
             params.constrain(&positions)?;
             params.apply_updates(pass.into_updates())?;
             total += loss;
@@ -382,6 +381,12 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
         None => curve.len(),
     };
     Ok(Trained { curve, kept_epoch, epoch_ms: median(epoch_ms), interrupted })
+}
+
+/// A loss with the penalties that its pass noted, and its gradients.
+pub fn gradients(loss: Tensor, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
+    let loss = pass.take_penalties().iter().try_fold(loss, |sum, penalty| sum + penalty)?;
+    Ok((loss.to_scalar::<f32>()?, loss.backward()?))
 }
 
 /// A copy of every value.

@@ -119,19 +119,21 @@ impl FirstHeard {
         Some(Self { with_own, heard })
     }
 
-    /// Tells a batch's operator of its part.
-    fn note(&self, operator: &Operator, input: &Input, ranges: &[Range<usize>]) -> Result<()> {
-        let Input::Sparse(x) = input else { return Ok(()) };
-        let heard = self.heard.row_ranges(ranges)?;
-        match &self.with_own {
-            None => operator.note_heard(x, heard),
+    /// What concerns these ranges of nodes.
+    fn part(&self, ranges: &[Range<usize>]) -> Result<Self> {
+        let with_own = self.with_own.as_ref().map(|with_own| with_own.diagonal_blocks(ranges)).transpose()?;
+        Ok(Self { with_own, heard: self.heard.row_ranges(ranges)? })
+    }
+
+    /// Tells the operator that it belongs to, for these features.
+    fn note(self, operator: &Operator, x: &Operator) {
+        match self.with_own {
+            None => operator.note_heard(x, self.heard),
             Some(with_own) => {
-                let with_own = with_own.diagonal_blocks(ranges)?;
-                with_own.note_heard(x, heard);
+                with_own.note_heard(x, self.heard);
                 operator.note_with_own(with_own);
             }
         }
-        Ok(())
     }
 }
 
@@ -191,7 +193,11 @@ impl GraphData {
     pub fn batch(&self, graphs: &[u32]) -> Result<Batch> {
         let range = |&g: &u32| self.starts[g as usize]..self.starts[g as usize + 1];
         let ranges: Vec<Range<usize>> = graphs.iter().map(range).collect();
-        let operator = self.hear.operator.diagonal_blocks(&ranges)?;
+        let (operator, first) = rayon::join(
+            || self.hear.operator.diagonal_blocks(&ranges),
+            || self.first.as_ref().map(|first| first.part(&ranges)).transpose(),
+        );
+        let (operator, first) = (operator?, first?);
         let two_hop = self.hear.two_hop.as_ref().map(|two_hop| two_hop.diagonal_blocks(&ranges)).transpose()?;
         let learnable = match &self.hear.learnable {
             None => None,
@@ -217,8 +223,8 @@ impl GraphData {
                 })
             }
         };
-        if let Some(first) = &self.first {
-            first.note(&operator, &input, &ranges)?;
+        if let (Some(first), Input::Sparse(x)) = (first, &input) {
+            first.note(&operator, x);
         }
         let sizes: Vec<usize> = ranges.iter().map(Range::len).collect();
         let hear = Propagation { operator, two_hop, learnable, rounds: Vec::new() };

@@ -122,9 +122,9 @@ impl PreparedSet {
         graphs.iter().filter_map(|&g| self.labels.get(g).map(|class| (g, class))).unzip()
     }
 
-    fn evaluation(&self, graphs: &[u32], batch_size: usize) -> Result<Evaluation> {
+    fn evaluation(&self, graphs: &[u32]) -> Result<Evaluation> {
         let (graphs, classes) = self.labelled(graphs);
-        Evaluation::new(&self.data, &graphs, &classes, batch_size)
+        Evaluation::new(&self.data, &graphs, &classes)
     }
 }
 
@@ -201,7 +201,7 @@ pub fn run_augmented(
     let start = Instant::now();
     let classifier = prepared.classifier(&config.classifier, seed)?;
     let (graphs, classes) = prepared.labelled(split.train());
-    let validate_on = prepared.evaluation(split.val(), config.batch_size)?;
+    let validate_on = prepared.evaluation(split.val())?;
     let mixup = config.augment.mixup(config.augmentation.strength)?;
     let data = prepared.training_data();
     let train_on = TrainingSet { data, graphs: &graphs, classes: &classes, mixed: &[], anew: None, mixup };
@@ -215,11 +215,11 @@ pub fn run_augmented(
             (trained, Some(seconds))
         }
     };
-    let test_on = prepared.evaluation(split.test(), config.batch_size)?;
+    let test_on = prepared.evaluation(split.test())?;
     let (mut test_accuracy, mut val_accuracy) = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
     let mut before = None;
     if config.augment.retrains_head() {
-        let train = &Evaluation::new(train_on.data, &graphs, &classes, config.batch_size)?;
+        let train = &Evaluation::new(train_on.data, &graphs, &classes)?;
         let on = Trainee { classifier: &classifier, train, validation: &validate_on, test: &test_on };
         let fresh = augmented_head(&on, config, seed, watch)?;
         classifier.set_head(&fresh.head)?;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use candle_core::{Device, Tensor};
+use candle_core::backprop::GradStore;
+use candle_core::{Device, Tensor, Var};
 use gnarl_graph::DenseMatrix;
 use gnarl_graph::random::{mix, stream};
 use rand::seq::SliceRandom;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::data::GraphData;
@@ -13,7 +15,7 @@ use crate::augment::ManifoldMixup;
 use crate::error::Result;
 use crate::nn::{Batch, GraphClassifier, Head, Params, Pass};
 use crate::tensor::{masked_cross_entropy, soft_cross_entropy};
-use crate::train::{Course, Targets, TrainConfig, Trained, Watch, follow};
+use crate::train::{Course, Targets, TrainConfig, Trained, Watch, follow, gradients};
 
 /// Graphs with their classes in kept batches, for what is asked again and again.
 #[derive(Debug)]
@@ -23,9 +25,9 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Graphs of known classes, `batch_size` at a time.
-    pub fn new(data: &GraphData, graphs: &[u32], classes: &[u32], batch_size: usize) -> Result<Self> {
-        Ok(Self { batches: data.batches(graphs, batch_size)?, targets: targets(classes) })
+    /// Graphs of known classes.
+    pub fn new(data: &GraphData, graphs: &[u32], classes: &[u32]) -> Result<Self> {
+        Ok(Self { batches: data.batches(graphs, PART)?, targets: targets(classes) })
     }
 
     /// The graphs' vectors, `[graphs, latent_dim]`.
@@ -87,9 +89,9 @@ pub fn scores(classifier: &GraphClassifier, batches: &[Batch]) -> Result<Tensor>
 fn side_by_side(
     width: usize,
     batches: &[Batch],
-    one: impl Fn(&Batch) -> candle_core::Result<Tensor>,
+    one: impl Fn(&Batch) -> candle_core::Result<Tensor> + Send + Sync,
 ) -> Result<Tensor> {
-    let parts = batches.iter().map(one).collect::<candle_core::Result<Vec<_>>>()?;
+    let parts = batches.par_iter().map(one).collect::<candle_core::Result<Vec<_>>>()?;
     Ok(match parts.is_empty() {
         true => Tensor::zeros((0, width), candle_core::DType::F32, &Device::Cpu)?,
         false => Tensor::cat(&parts, 0)?,
@@ -182,6 +184,10 @@ fn check_batches(batch_size: usize, items: usize) -> Result<()> {
     }
 }
 
+/// Graphs that are worked on together. The parts of a step, and of what is evaluated, are side by side on the cores; they depend on
+/// the step alone, so that the number of threads changes nothing.
+const PART: usize = 64;
+
 /// Batches of graphs, in another order every epoch.
 struct Graphs<'a> {
     classifier: &'a GraphClassifier,
@@ -195,8 +201,8 @@ struct Graphs<'a> {
     order: Vec<u32>,
     /// This epoch's graphs, where they are made anew.
     fresh: Option<FreshGraphs>,
-    /// All of them, where that is one batch which stays.
-    whole: Option<Batch>,
+    /// The parts of all of them, where those are one step which stays.
+    whole: Option<Vec<Batch>>,
 }
 
 impl Graphs<'_> {
@@ -205,9 +211,49 @@ impl Graphs<'_> {
         &self.order[from..self.order.len().min(from + self.batch_size)]
     }
 
+    /// How many graphs are worked on together.
+    fn part(&self) -> usize {
+        if self.classifier.couples_graphs() { self.batch_size } else { PART }
+    }
+
     fn assemble(&self, positions: &[u32]) -> Result<Batch> {
         let ids: Vec<u32> = positions.iter().map(|&i| self.on.graphs[i as usize]).collect();
         self.fresh.as_ref().map_or(self.on.data, |fresh| &fresh.data).batch(&ids)
+    }
+
+    /// The vectors of a step's graphs, part by part.
+    fn latents(&self, step: usize, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+        let parts: Vec<&[u32]> = self.positions(step).chunks(self.part()).collect();
+        if let [whole] = parts[..] {
+            let made = if self.whole.is_none() { Some(self.assemble(whole)?) } else { None };
+            let batch = made.as_ref().or(self.whole.as_ref().and_then(|parts| parts.first()));
+            return batch.iter().map(|batch| Ok(self.classifier.latent(batch, pass)?)).collect();
+        }
+        let of_part = |(i, positions): (usize, &&[u32])| {
+            let pass = pass.part(i);
+            Ok(match &self.whole {
+                Some(parts) => self.classifier.latent(&parts[i], &pass)?,
+                None => self.classifier.latent(&self.assemble(positions)?, &pass)?,
+            })
+        };
+        parts.par_iter().enumerate().map(of_part).collect()
+    }
+
+    /// The loss of a step's vectors.
+    fn loss(&self, step: usize, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
+        let positions = self.positions(step);
+        let classes: Vec<u32> = positions.iter().map(|&i| self.on.classes[i as usize]).collect();
+        if let Some(mixup) = self.on.mixup {
+            return self.mixed_up(mixup, step, latent, &classes, pass);
+        }
+        let scores = self.classifier.classify(latent, pass)?;
+        let mixed = self.fresh.as_ref().map_or(self.on.mixed, |fresh| &fresh.mixed);
+        if !mixed.is_empty() {
+            let mixed: Vec<MixedIn> = positions.iter().map(|&i| mixed[i as usize]).collect();
+            return mixed_cross_entropy(&scores, &classes, &mixed);
+        }
+        let targets = targets(&classes);
+        Ok(masked_cross_entropy(&scores, &targets.items, &targets.classes)?)
     }
 
     /// Vectors mixed as Manifold-Mixup does, and their labels with them.
@@ -244,29 +290,29 @@ impl Course for Graphs<'_> {
         if let Some(make) = self.on.anew {
             self.fresh = Some(make(epoch)?);
         } else if steps == 1 && self.whole.is_none() {
-            self.whole = Some(self.assemble(&self.order)?);
+            let parts = self.order.chunks(self.part()).map(|part| self.assemble(part));
+            self.whole = Some(parts.collect::<Result<_>>()?);
         }
         Ok(steps)
     }
 
-    fn loss(&self, step: usize, pass: &Pass<'_>) -> Result<Tensor> {
-        let positions = self.positions(step);
-        let classes: Vec<u32> = positions.iter().map(|&i| self.on.classes[i as usize]).collect();
-        let latent = match &self.whole {
-            Some(batch) => self.classifier.latent(batch, pass)?,
-            None => self.classifier.latent(&self.assemble(positions)?, pass)?,
+    /// Each part has a tape of its own: down to the vectors of all parts together, then through each part by itself.
+    fn descend(&self, step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
+        let parts = self.latents(step, pass)?;
+        if let [latent] = &parts[..] {
+            return gradients(self.loss(step, latent, pass)?, pass);
+        }
+        let latent = Var::from_tensor(&Tensor::cat(&parts, 0)?.detach())?;
+        let (loss, mut grads) = gradients(self.loss(step, &latent, pass)?, pass)?;
+        let Some(to_latent) = grads.remove(&latent) else { return Ok((loss, grads)) };
+        let from: Vec<usize> = (0..parts.len()).map(|i| i * self.part()).collect();
+        let of_part = |(part, from): (&Tensor, &usize)| {
+            let to_part = to_latent.narrow(0, *from, part.dim(0)?)?;
+            part.mul(&to_part)?.sum_all()?.backward()
         };
-        if let Some(mixup) = self.on.mixup {
-            return self.mixed_up(mixup, step, &latent, &classes, pass);
-        }
-        let scores = self.classifier.classify(&latent, pass)?;
-        let mixed = self.fresh.as_ref().map_or(self.on.mixed, |fresh| &fresh.mixed);
-        if !mixed.is_empty() {
-            let mixed: Vec<MixedIn> = positions.iter().map(|&i| mixed[i as usize]).collect();
-            return mixed_cross_entropy(&scores, &classes, &mixed);
-        }
-        let targets = targets(&classes);
-        Ok(masked_cross_entropy(&scores, &targets.items, &targets.classes)?)
+        let of_parts: Vec<GradStore> = parts.par_iter().zip(&from).map(of_part).collect::<candle_core::Result<_>>()?;
+        of_parts.into_iter().try_for_each(|of_part| grads.extend(of_part))?;
+        Ok((loss, grads))
     }
 
     fn validate(&self) -> Result<(f32, f64)> {
@@ -377,13 +423,14 @@ impl Course for HeadCourse<'_> {
         Ok(self.steps)
     }
 
-    fn loss(&self, step: usize, pass: &Pass<'_>) -> Result<Tensor> {
+    fn descend(&self, step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
         let from = step * self.settings.batch_size;
         let rows = &self.order[from..self.order.len().min(from + self.settings.batch_size)];
         let classes: Vec<u32> = rows.iter().map(|&i| self.on.classes[i as usize]).collect();
         let vectors = self.on.latent.index_select(&Tensor::from_slice(rows, rows.len(), &Device::Cpu)?, 0)?;
         let targets = targets(&classes);
-        Ok(masked_cross_entropy(&self.head.forward(&vectors, pass)?, &targets.items, &targets.classes)?)
+        let loss = masked_cross_entropy(&self.head.forward(&vectors, pass)?, &targets.items, &targets.classes)?;
+        gradients(loss, pass)
     }
 
     fn validate(&self) -> Result<(f32, f64)> {
