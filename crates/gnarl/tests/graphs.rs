@@ -258,6 +258,17 @@ fn threads_do_not_change_a_bit() {
         };
         assert_eq!(run(1), run(3), "{backbone}");
     }
+    // Steps of several parts, dropout between layers, and one step which stays.
+    let set = cycles_and_stars(260);
+    for batch_size in [130, 1000] {
+        let run = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let mut config = GraphConfig { batch_size, ..config(&set, Backbone::Gin, 3) };
+            config.classifier.network.dropout = 0.3;
+            pool.install(|| results(&all_runs(&set, &config, 4, 1)))
+        };
+        assert_eq!(run(1), run(3), "{batch_size}");
+    }
 }
 
 #[test]

@@ -441,6 +441,41 @@ impl Course for HeadCourse<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, Readout};
+    use crate::task::graph::{GraphPreparation, NodeFeatures};
+    use crate::task::node::{FeatureScaling, OperatorChoice};
+    use gnarl_graph::{Graph, generate};
+
+    /// The gradients of one step in parts against those of all its graphs in one tape.
+    #[test]
+    fn parts_of_a_step_descend_as_the_whole_does() {
+        let graphs: Vec<Graph> = (0..150).map(|i| generate::erdos_renyi(4 + i % 9, 0.4, i as u64).unwrap()).collect();
+        let (ids, classes): (Vec<u32>, Vec<u32>) = (0..150).map(|i| (i, i % 3)).unzip();
+        let (operator, features) = (OperatorChoice::Usual, FeatureScaling::AsLoaded);
+        let preparation = GraphPreparation { operator, features, node_features: NodeFeatures::of(&graphs) };
+        for (backbone, batch_norm) in [(Backbone::Gcn, false), (Backbone::Gin, false), (Backbone::Gin, true)] {
+            let data = GraphData::new(&graphs, backbone, &preparation).unwrap();
+            let network = NetworkConfig { hidden: 7, dropout: 0.0, batch_norm, ..NetworkConfig::new(backbone) };
+            let config = ClassifierConfig { network, readout: Readout::Sum, head_dropout: 0.5 };
+            let classifier = &GraphClassifier::new(&config, data.in_dim(), 3, 0.0, 1).unwrap();
+            let validate_on = &Evaluation::new(&data, &ids[..4], &classes[..4]).unwrap();
+            let on = &TrainingSet { data: &data, graphs: &ids, classes: &classes, mixed: &[], anew: None, mixup: None };
+            let (batch_size, order) = (150, ids.clone());
+            let course =
+                Graphs { classifier, on, validate_on, batch_size, seed: 1, epoch: 1, order, fresh: None, whole: None };
+            let weights = classifier.params().weights().unwrap();
+            let pass = Pass::training(&weights, 3);
+            assert_eq!(course.latents(0, &pass).unwrap().len(), if batch_norm { 1 } else { 3 });
+            let (loss, grads) = course.descend(0, &pass).unwrap();
+            let whole = classifier.latent(&data.batch(&ids).unwrap(), &pass).unwrap();
+            let (expected, at_once) = gradients(course.loss(0, &whole, &pass).unwrap(), &pass).unwrap();
+            assert!((loss - expected).abs() < 1e-5 * expected, "{backbone}: {loss}, not {expected}");
+            for p in classifier.params().list().iter().filter(|p| at_once.get(&p.var).is_some()) {
+                let values = |g: &GradStore| g.get(&p.var).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                crate::nn::testing::assert_close(&values(&grads), &values(&at_once), 1e-4, &p.name);
+            }
+        }
+    }
 
     #[test]
     fn two_classes_share_a_label() {
