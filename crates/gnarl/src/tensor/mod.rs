@@ -31,6 +31,7 @@ pub use loss::{masked_cross_entropy, soft_cross_entropy};
 pub use operator::{Operator, add_bias, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
 pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_softmax};
+pub(crate) use simd::simd_dispatch;
 
 use std::mem::MaybeUninit;
 

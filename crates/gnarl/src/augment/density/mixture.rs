@@ -15,6 +15,7 @@ use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
 use super::{Density, FitReport};
+use crate::tensor::simd_dispatch;
 
 const OP: &str = "mixture";
 
@@ -72,7 +73,7 @@ pub struct Component {
     pub mean: Vec<f64>,
     /// Its covariance, by rows.
     pub covariance: Vec<f64>,
-    /// The lower triangle L with `L Lᵀ` = covariance, by rows.
+    /// The lower triangle L with `L Lᵀ` = covariance, by columns.
     factor: Vec<f64>,
     /// `ln(weight) - (d ln 2π + ln det) / 2`
     log_scale: f64,
@@ -158,9 +159,12 @@ impl Density for Mixture {
         });
         // The weights may sum to a little less than one.
         let chosen = chosen.unwrap_or(&self.components[self.components.len() - 1]);
-        let normal: Vec<f64> = (0..self.dim).map(|_| StandardNormal.sample(rng)).collect();
-        let along = |i: usize| (0..=i).map(|j| chosen.factor[i * self.dim + j] * normal[j]).sum::<f64>();
-        (0..self.dim).map(|i| chosen.mean[i] + along(i)).collect()
+        let mut x = chosen.mean.clone();
+        for (j, column) in chosen.factor.chunks_exact(self.dim).enumerate() {
+            let normal: f64 = StandardNormal.sample(rng);
+            x[j..].iter_mut().zip(&column[j..]).for_each(|(x, l)| *x += l * normal);
+        }
+        x
     }
 
     fn log_density(&self, x: &[f64]) -> f64 {
@@ -188,16 +192,35 @@ impl Component {
     }
 
     /// `ln(weight · N(x; mean, covariance))`, solving with the triangle.
-    fn log_term(&self, x: &[f64], solved: &mut [f64]) -> f64 {
-        let d = self.mean.len();
+    fn log_term(&self, x: &[f64], away: &mut [f64]) -> f64 {
+        away.iter_mut().zip(x).zip(&self.mean).for_each(|((a, x), m)| *a = x - m);
+        self.log_scale - 0.5 * solved_square(&self.factor, away)
+    }
+}
+
+simd_dispatch! {
+    /// `|L⁻¹ v|²` for a lower triangle L by columns; `v` is used up.
+    fn solved_square(columns: &[f64], v: &mut [f64]) -> f64 {
+        let d = v.len();
         let mut squares = 0.0;
-        for i in 0..d {
-            let row = &self.factor[i * d..i * d + i];
-            let before: f64 = row.iter().zip(&solved[..i]).map(|(l, y)| l * y).sum();
-            solved[i] = (x[i] - self.mean[i] - before) / self.factor[i * d + i];
-            squares += solved[i] * solved[i];
+        for j in 0..d {
+            let column = &columns[j * d..(j + 1) * d];
+            let solved = v[j] / column[j];
+            squares += solved * solved;
+            v[j + 1..].iter_mut().zip(&column[j + 1..]).for_each(|(v, l)| *v -= l * solved);
         }
-        self.log_scale - 0.5 * squares
+        squares
+    }
+}
+
+simd_dispatch! {
+    /// Adds the lower triangle of `weight · v vᵀ`.
+    fn add_square(weight: f64, v: &[f64], lower: &mut [f64]) {
+        let d = v.len();
+        for r in 0..d {
+            let scaled = weight * v[r];
+            lower[r * d..=r * d + r].iter_mut().zip(v).for_each(|(sum, x)| *sum += scaled * x);
+        }
     }
 }
 
@@ -223,20 +246,18 @@ fn maximise(points: &DenseMatrix<f64>, shares: &[f64], count: usize, lambda: f64
         let share = |i: usize| shares[i * count + k];
         // A component that nobody belongs to keeps a trace of weight, as in scikit-learn.
         let total = (0..n).map(share).sum::<f64>() + 10.0 * f64::EPSILON;
+        // Most points belong to most components by less than rounding: they are left out of the sums.
+        let belongs = |i: &usize| share(*i) > f64::EPSILON * total;
         let mut mean = vec![0f64; d];
-        for i in (0..n).filter(|&i| share(i) > 0.0) {
+        for i in (0..n).filter(belongs) {
             mean.iter_mut().zip(points.row(i)).for_each(|(m, x)| *m += share(i) * x);
         }
         mean.iter_mut().for_each(|m| *m /= total);
         let mut covariance = vec![0f64; d * d];
         let mut away = vec![0f64; d];
-        for i in (0..n).filter(|&i| share(i) > 0.0) {
+        for i in (0..n).filter(belongs) {
             away.iter_mut().zip(points.row(i)).zip(&mean).for_each(|((a, x), m)| *a = x - m);
-            for r in 0..d {
-                let scaled = share(i) * away[r];
-                let row = &mut covariance[r * d..=r * d + r];
-                row.iter_mut().zip(&away).for_each(|(c, a)| *c += scaled * a);
-            }
+            add_square(share(i), &away, &mut covariance);
         }
         for r in 0..d {
             for c in 0..=r {
@@ -259,23 +280,24 @@ fn log_sum(logs: &[f64]) -> f64 {
     largest + logs.iter().map(|x| (x - largest).exp()).sum::<f64>().ln()
 }
 
-/// The lower triangle L, by rows, with `L Lᵀ` = matrix; `None` where the matrix is not positive definite. O(d³).
+/// The lower triangle L, by columns, with `L Lᵀ` = matrix; `None` where the matrix is not positive definite. O(d³).
 fn cholesky(d: usize, matrix: &[f64]) -> Option<Vec<f64>> {
-    let mut l = vec![0f64; d * d];
-    for i in 0..d {
-        for j in 0..=i {
-            let before: f64 = (0..j).map(|k| l[i * d + k] * l[j * d + k]).sum();
-            let left = matrix[i * d + j] - before;
-            l[i * d + j] = if i != j {
-                left / l[j * d + j]
-            } else if left > 0.0 {
-                left.sqrt()
-            } else {
-                return None;
-            };
+    let mut columns = matrix.to_vec();
+    for j in 0..d {
+        let (before, rest) = columns.split_at_mut(j * d);
+        let column = &mut rest[..d];
+        for other in before.chunks_exact(d) {
+            let scale = other[j];
+            column[j..].iter_mut().zip(&other[j..]).for_each(|(c, l)| *c -= scale * l);
         }
+        if column[j].is_nan() || column[j] <= 0.0 {
+            return None;
+        }
+        let scale = 1.0 / column[j].sqrt();
+        column[j..].iter_mut().for_each(|c| *c *= scale);
+        column[..j].fill(0.0);
     }
-    Some(l)
+    Some(columns)
 }
 
 #[cfg(test)]
