@@ -75,6 +75,8 @@ pub struct Component {
     pub covariance: Vec<f64>,
     /// The lower triangle L with `L Lᵀ` = covariance, by columns.
     factor: Vec<f64>,
+    /// Its inverse, by columns.
+    inverse: Vec<f64>,
     /// `ln(weight) - (d ln 2π + ln det) / 2`
     log_scale: f64,
 }
@@ -188,28 +190,25 @@ impl Component {
         };
         let log_det: f64 = (0..d).map(|i| 2.0 * factor[i * d + i].ln()).sum();
         let log_scale = weight.ln() - 0.5 * (d as f64 * TAU.ln() + log_det);
-        Ok(Self { weight, mean, covariance, factor, log_scale })
+        let inverse = inverse_of(d, &factor);
+        Ok(Self { weight, mean, covariance, factor, inverse, log_scale })
     }
 
-    /// `ln(weight · N(x; mean, covariance))`, solving with the triangle.
-    fn log_term(&self, x: &[f64], away: &mut [f64]) -> f64 {
-        away.iter_mut().zip(x).zip(&self.mean).for_each(|((a, x), m)| *a = x - m);
-        self.log_scale - 0.5 * solved_square(&self.factor, away)
+    /// `ln(weight · N(x; mean, covariance))`
+    fn log_term(&self, x: &[f64], scratch: &mut [f64]) -> f64 {
+        self.log_scale - 0.5 * square_from(&self.inverse, &self.mean, x, scratch)
     }
 }
 
 simd_dispatch! {
-    /// `|L⁻¹ v|²` for a lower triangle L by columns; `v` is used up.
-    fn solved_square(columns: &[f64], v: &mut [f64]) -> f64 {
-        let d = v.len();
-        let mut squares = 0.0;
-        for j in 0..d {
-            let column = &columns[j * d..(j + 1) * d];
-            let solved = v[j] / column[j];
-            squares += solved * solved;
-            v[j + 1..].iter_mut().zip(&column[j + 1..]).for_each(|(v, l)| *v -= l * solved);
+    /// `|M (x - mean)|²` for a matrix M by columns.
+    fn square_from(columns: &[f64], mean: &[f64], x: &[f64], product: &mut [f64]) -> f64 {
+        product.fill(0.0);
+        for ((column, x), m) in columns.chunks_exact(mean.len()).zip(x).zip(mean) {
+            let away = x - m;
+            product.iter_mut().zip(column).for_each(|(p, c)| *p += c * away);
         }
-        squares
+        product.iter().map(|p| p * p).sum()
     }
 }
 
@@ -298,6 +297,21 @@ fn cholesky(d: usize, matrix: &[f64]) -> Option<Vec<f64>> {
         column[..j].fill(0.0);
     }
     Some(columns)
+}
+
+/// The inverse of a lower triangle, both by columns. O(d³).
+fn inverse_of(d: usize, triangle: &[f64]) -> Vec<f64> {
+    let mut inverse = vec![0f64; d * d];
+    for (c, column) in inverse.chunks_exact_mut(d).enumerate() {
+        column[c] = 1.0;
+        for j in c..d {
+            let solved = column[j] / triangle[j * d + j];
+            column[j] = solved;
+            let below = &triangle[j * d + j + 1..(j + 1) * d];
+            column[j + 1..].iter_mut().zip(below).for_each(|(x, l)| *x -= l * solved);
+        }
+    }
+    inverse
 }
 
 #[cfg(test)]
