@@ -149,8 +149,26 @@ fn a_rare_class_is_levelled() {
         let difference =
             report["test_accuracy"]["mean"].as_f64().unwrap() - control["test_accuracy"]["mean"].as_f64().unwrap();
         assert!((found["minus_retrain"]["mean"].as_f64().unwrap() - difference).abs() < 1e-9, "{density}");
-        assert_eq!(report["runs"][0]["before"]["drawn"]["drawn"], 16, "12 of each with the 8 that are there");
+        let drawn = &report["runs"][0]["fresh_head"]["drawn"];
+        assert_eq!(drawn["drawn"], 16, "12 of each with the 8 that are there");
+        let fit = &drawn["fits"][1];
+        assert_eq!(
+            (&fit["points"], &fit["components"]),
+            (&6.into(), &[2, 1][usize::from(density != "mixture")].into())
+        );
+        // From the control to all of them, whatever the number of draws.
+        let stem = dir.path().join(density).display().to_string();
+        let more = ["--augment", "gratin", "--draws", "level", "--density", density, "--influence", &stem];
+        let studied = with(&more);
+        let curve = studied["influence"]["filtering"].as_array().unwrap();
+        assert_eq!(curve[0]["test_accuracy"], control["test_accuracy"], "{density}");
+        assert_eq!(curve[10]["test_accuracy"], report["test_accuracy"], "{density}");
     }
+    let level = ["--augment", "gratin", "--draws", "level", "--density", "shared"];
+    let shown = text(&args(&dir, "mutag", &[&rare[..], &level].concat()));
+    assert!(shown.contains("at most 6 of each class, 2 of one class in turn"), "{shown}");
+    let drawn = "one Gaussian a class, their shrunken covariance shared; up to twice the graphs of the largest class";
+    assert!(shown.contains(drawn), "{shown}");
     let shown = text(&args(&dir, "mutag", &["--augment", "gratin", "--runs", "2"]));
     assert!(shown.contains("minus retrain"), "{shown}");
 }
@@ -203,7 +221,7 @@ fn influence_selects_and_is_drawn() {
     let base = ["--augment", "gratin", "--runs", "3"];
     let half = json(&args(&dir, "mutag", &[&base[..], &["--select", "0.5"]].concat()));
     // 32 of 40 graphs train; as many vectors are drawn.
-    assert_eq!(half["runs"][0]["before"]["drawn"]["kept"], 16);
+    assert_eq!(half["runs"][0]["fresh_head"]["drawn"]["kept"], 16);
     assert_eq!(half["config"]["augmentation"]["select"], 0.5);
     assert!(half["augmentation"]["latent_distance"]["drawn"]["mean"].as_f64().unwrap() > 0.0);
     for through in ["head", "network"] {
@@ -315,6 +333,8 @@ fn what_is_wrong_is_said_in_one_line() {
             .contains("unknown number of draws 'levl'; did you mean level")
     );
     assert!(fail(&["--rare", "2"]).contains("--per-class"));
+    let more = &["--per-class", "2", "--rare", "2"];
+    assert!(fail(more).contains("--rare: 2 graphs are not fewer than --per-class 2"));
     assert!(fail(&["--select", "0.5"]).contains("--select: belongs to --augment gratin"));
     assert!(fail(&["--augment", "dropedge", "--influence", "x"]).contains("--influence: belongs to --augment gratin"));
     assert!(

@@ -207,8 +207,12 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
         let studied = with(Augment::Gratin, None, true, through);
         assert_eq!(results(&studied), results(&gratin), "looking changes nothing");
         for (i, run) in studied.iter().enumerate() {
-            assert_eq!(run.before.as_ref().unwrap().control, Some(retrain[i].test_accuracy), "its own control");
-            let drawn = run.before.as_ref().unwrap().drawn.as_ref().unwrap();
+            assert_eq!(
+                run.fresh_head.as_ref().unwrap().retrain_test_accuracy,
+                Some(retrain[i].test_accuracy),
+                "its own control"
+            );
+            let drawn = run.fresh_head.as_ref().unwrap().drawn.as_ref().unwrap();
             let study = drawn.influence.as_ref().unwrap();
             let n = drawn.drawn;
             assert_eq!((drawn.kept, study.on_validation.len(), study.on_test.len()), (n, n, n));
@@ -221,7 +225,7 @@ fn the_filtering_curve_joins_the_control_and_gratin() {
             if through == Through::Head {
                 let f = study.filtering[5];
                 assert_eq!((f.kept, f.test_accuracy, f.val_accuracy), of(&half[i], n / 2), "and half is --select 0.5");
-                assert_eq!(half[i].before.as_ref().unwrap().drawn.as_ref().unwrap().kept, n / 2);
+                assert_eq!(half[i].fresh_head.as_ref().unwrap().drawn.as_ref().unwrap().kept, n / 2);
             }
         }
     }
@@ -253,8 +257,8 @@ fn levelled_classes_have_a_control_of_their_own() {
     for (name, density) in DensityKind::ALL {
         let gratin = with(Augment::Gratin, density, Draws::Level);
         for (run, control) in gratin.iter().zip(&level) {
-            let before = run.before.as_ref().unwrap();
-            assert_eq!(before.control, Some(control.test_accuracy), "{name}");
+            let before = run.fresh_head.as_ref().unwrap();
+            assert_eq!(before.retrain_test_accuracy, Some(control.test_accuracy), "{name}");
             let drawn = before.drawn.as_ref().unwrap();
             assert_eq!((drawn.drawn, drawn.kept), (12 + 21, 12 + 21), "{name}: 24 of each with those that are there");
         }

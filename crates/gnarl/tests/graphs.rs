@@ -280,10 +280,10 @@ fn a_fresh_head_is_a_control_of_its_own() {
     let plain = all_runs(&set, &plain, 4, 1);
     assert!(mean_test(&drawn) >= 90.0, "{}", mean_test(&drawn));
     for (plain, retrained) in plain.iter().chain(&plain).zip(retrained.iter().chain(&drawn)) {
-        let before = retrained.before.as_ref().unwrap();
-        assert_eq!(before.test_accuracy, plain.test_accuracy, "the same training before it");
+        let before = retrained.fresh_head.as_ref().unwrap();
+        assert_eq!(before.none_test_accuracy, plain.test_accuracy, "the same training before it");
         assert_eq!(plain.trained.curve, retrained.trained.curve);
-        assert!(plain.before.is_none());
+        assert!(plain.fresh_head.is_none());
     }
     assert!(mean_test(&retrained) >= 90.0, "{}", mean_test(&retrained));
 }

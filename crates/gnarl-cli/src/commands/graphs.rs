@@ -58,7 +58,7 @@ impl ClassifierArgs {
 #[command(next_help_heading = "Sets of graphs")]
 pub struct StudyArgs {
     /// What the classifier is trained on: none (the training graphs as they are), retrain (the same, then a fresh head), gratin (a
-    /// fresh head on their vectors and new ones drawn from mixtures), changed graphs (dropedge, dropnode, subgraph, submix,
+    /// fresh head on their vectors and new ones drawn from densities), changed graphs (dropedge, dropnode, subgraph, submix,
     /// configuration) or mixed vectors (manifold-mixup) [default: none]
     #[arg(long, value_name = "NAME")]
     pub augment: Option<Augment>,
@@ -85,7 +85,7 @@ pub struct StudyArgs {
     /// Train on so many graphs of each class of a fold, drawn by the seed [default: all]
     #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub per_class: Option<usize>,
-    /// Of --per-class: so many graphs of one class only, of each class in turn over the folds
+    /// Of --per-class: so many graphs of one class only, fewer than of the others; of class 0 in fold 0, of class 1 in fold 1, and so on
     #[arg(long, value_name = "N", requires = "per_class", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     pub rare: Option<usize>,
     /// Initialisations of each fold; a fold counts with their mean [default: 1]
@@ -104,8 +104,8 @@ pub struct StudyArgs {
     /// or shared (one with a covariance that all classes share) [default: mixture]
     #[arg(long, value_name = "NAME")]
     pub density: Option<DensityKind>,
-    /// Of --augment retrain and gratin: how many vectors of each class stand beside the original ones, repeated or drawn: as-many or
-    /// level (so many that every class has as many) [default: as-many]
+    /// Of --augment retrain and gratin: how many vectors of each class stand beside the original ones, repeated or drawn: as-many (as
+    /// there are; retrain repeats none) or level (up to twice the graphs of the largest class) [default: as-many]
     #[arg(long, value_name = "HOW")]
     pub draws: Option<Draws>,
     /// Of --augment retrain and gratin: epochs of the fresh head [default: 100]
@@ -195,6 +195,11 @@ impl StudyArgs {
         }
         if self.through.is_some() && self.select.is_none() && self.influence.is_none() {
             return Err(Error::argument("--through", "belongs to --select and --influence, which were not asked for"));
+        }
+        if let (Some(rare), Some(others)) = (self.rare, self.per_class)
+            && rare >= others
+        {
+            return Err(Error::argument("--rare", format!("{rare} graphs are not fewer than --per-class {others}")));
         }
         if let Some(share) = self.select.filter(|share| !(0.0..=1.0).contains(share)) {
             return Err(Error::argument("--select", format!("a share of {share} new vectors; it must lie in 0 to 1")));
@@ -306,6 +311,9 @@ struct AugmentationReport {
     minus_retrain: Option<PairedDifference>,
     /// Median seconds of a run that it took.
     seconds: f64,
+    /// Where vectors were drawn: the fewest and the most Gaussians that the density of a class has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gaussians: Option<(usize, usize)>,
     /// Of drawn vectors: the mean distance to the original ones of their class, over the runs, and that among the original ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     latent_distance: Option<LatentDistance>,
@@ -320,7 +328,7 @@ struct LatentDistance {
 
 impl LatentDistance {
     fn new(runs: &[Run]) -> gnarl_graph::Result<Option<Self>> {
-        let drawn = |run: &Run| run.before.as_ref()?.drawn.as_ref().map(|d| (d.distance, d.original_distance));
+        let drawn = |run: &Run| run.fresh_head.as_ref()?.drawn.as_ref().map(|d| (d.distance, d.original_distance));
         let (drawn, original): (Vec<f64>, Vec<f64>) = runs.iter().filter_map(drawn).unzip();
         match drawn.is_empty() {
             true => Ok(None),
@@ -331,17 +339,17 @@ impl LatentDistance {
 
 impl AugmentationReport {
     fn new(name: Augment, runs: &[Run], inits: usize) -> gnarl_graph::Result<Option<Self>> {
-        if runs.iter().any(|run| run.before.is_none()) {
+        if runs.iter().any(|run| run.fresh_head.is_none()) {
             return Ok(None);
         }
-        let before = |run: &Run| run.before.as_ref().map_or(run.test_accuracy, |before| before.test_accuracy);
+        let before = |run: &Run| run.fresh_head.as_ref().map_or(run.test_accuracy, |head| head.none_test_accuracy);
         let none = graph::by_fold(runs, inits, before);
         let with = graph::by_fold(runs, inits, |run| run.test_accuracy);
-        let control_of = |run: &Run| run.before.as_ref().and_then(|before| before.control);
+        let control_of = |run: &Run| run.fresh_head.as_ref().and_then(|head| head.retrain_test_accuracy);
         let has_control = runs.iter().all(|run| control_of(run).is_some());
         let retrain = has_control.then(|| graph::by_fold(runs, inits, |run| control_of(run).unwrap_or_default()));
         let minus_retrain = retrain.as_ref().map(|retrain| paired_difference(&with, retrain)).transpose()?;
-        let seconds = median(runs.iter().filter_map(|run| Some(run.before.as_ref()?.seconds)).collect());
+        let seconds = median(runs.iter().filter_map(|run| Some(run.fresh_head.as_ref()?.seconds)).collect());
         let latent_distance = LatentDistance::new(runs)?;
         Ok(Some(Self {
             name,
@@ -350,29 +358,44 @@ impl AugmentationReport {
             retrain_test_accuracy: retrain.map(Accuracy::of).transpose()?,
             minus_retrain,
             seconds,
+            gaussians: gaussians(runs),
             latent_distance,
         }))
     }
-}
 
-impl AugmentationReport {
     /// Accuracies without it, of its control where there is one, and with it.
     fn table(&self, with: &Accuracy) -> comfy_table::Table {
-        let mut table = output::table(&["augmentation", ">test accuracy", ">minus none", ">minus retrain", ">seconds"]);
-        let mut row = |cells: [String; 5]| _ = table.add_row(cells);
         let nothing = || "-".to_string();
-        row(["none".into(), self.none_test_accuracy.text(), nothing(), nothing(), nothing()]);
-        if let Some(retrain) = &self.retrain_test_accuracy {
-            row(["retrain".into(), retrain.text(), nothing(), nothing(), nothing()]);
+        let none = [self.none_test_accuracy.text(), nothing(), nothing()];
+        let own = [with.text(), difference(&self.minus_none), real(self.seconds)];
+        let Some((retrain, minus_retrain)) = self.retrain_test_accuracy.as_ref().zip(self.minus_retrain.as_ref())
+        else {
+            let mut table = output::table(&["augmentation", ">test accuracy", ">minus none", ">seconds"]);
+            table.add_row(["none".into()].into_iter().chain(none));
+            table.add_row([self.name.to_string()].into_iter().chain(own));
+            return table;
+        };
+        let headers = ["augmentation", ">test accuracy", ">minus none", ">seconds", ">minus retrain"];
+        let mut table = output::table(&headers);
+        let minus_none = paired_difference(&retrain.runs, &self.none_test_accuracy.runs);
+        let control = [retrain.text(), minus_none.map_or_else(|_| nothing(), |d| difference(&d)), nothing()];
+        let rows = [("none".to_string(), none, nothing()), ("retrain".into(), control, nothing())];
+        for (name, cells, last) in rows.into_iter().chain([(self.name.to_string(), own, difference(minus_retrain))]) {
+            table.add_row([name].into_iter().chain(cells).chain([last]));
         }
-        let minus_retrain = self.minus_retrain.as_ref().map_or_else(nothing, difference);
-        row([self.name.to_string(), with.text(), difference(&self.minus_none), minus_retrain, real(self.seconds)]);
         table
     }
 }
 
+/// The fewest and the most Gaussians in the density of a class.
+fn gaussians(runs: &[Run]) -> Option<(usize, usize)> {
+    let drawn = runs.iter().filter_map(|run| run.fresh_head.as_ref()?.drawn.as_ref());
+    let counts: Vec<usize> = drawn.flat_map(|drawn| drawn.fits.iter().map(|fit| fit.components)).collect();
+    Some((*counts.iter().min()?, *counts.iter().max()?))
+}
+
 /// A paired difference with its standard error, starred where it is clear.
-fn difference(of: &PairedDifference) -> String {
+pub fn difference(of: &PairedDifference) -> String {
     let PairedDifference { mean, standard_error, .. } = of;
     let clear = if of.is_clear() { " *" } else { "" };
     match standard_error.is_finite() {
@@ -413,6 +436,9 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
     graph.augmentation = args.study.settings();
     set(&mut graph.head_epochs, args.study.head_epochs);
     set(&mut graph.components, args.study.components);
+    if graph.augmentation.density != DensityKind::Mixture {
+        graph.components = Components::Fixed(1);
+    }
     let keep_degrees = args.study.keep_degrees;
     let corruption = args.study.corrupt.map(Corruption::new).transpose()?;
     graph.corruption = corruption.map(|edges| TrainingCorruption { edges, keep_degrees });
@@ -503,6 +529,25 @@ fn save_first(
     Ok(checkpoint.save_params(classifier.params(), file)?)
 }
 
+impl SetReport {
+    /// From what vectors were drawn, and how many.
+    fn drawn(&self) -> String {
+        let GraphConfig { augmentation, .. } = &self.config.graph;
+        let of = match (augmentation.density, self.augmentation.as_ref().and_then(|report| report.gaussians)) {
+            (DensityKind::Mixture, Some((least, most))) if least == most => format!("mixtures of {most}"),
+            (DensityKind::Mixture, Some((least, most))) => format!("mixtures of {least} to {most}"),
+            (DensityKind::Mixture, None) => "mixtures".into(),
+            (DensityKind::Shrunken, _) => "one Gaussian a class, shrunken".into(),
+            (DensityKind::Shared, _) => "one Gaussian a class, their shrunken covariance shared".into(),
+        };
+        let many = match augmentation.draws {
+            Draws::AsMany => "as many as the class has graphs",
+            Draws::Level => "up to twice the graphs of the largest class",
+        };
+        format!("{of}; {many}")
+    }
+}
+
 impl Report for SetReport {
     fn text(&self) -> String {
         let SetConfig { graph: g, folds, inits, .. } = &self.config;
@@ -543,6 +588,13 @@ impl Report for SetReport {
             let share = real(100.0 * share);
             let text = format!("{share} % of the drawn vectors, by influence on validation graphs through {through}");
             rows.insert(4, ("selected", text));
+        }
+        if g.augment == Augment::Gratin {
+            rows.insert(4, ("drawn", self.drawn()));
+        }
+        if let Some(count) = self.config.per_class {
+            let rare = self.config.rare.map_or(String::new(), |rare| format!(", {rare} of one class in turn"));
+            rows.insert(3, ("training graphs", format!("at most {count} of each class{rare}")));
         }
         if let Some(file) = &self.saved {
             rows.push(("saved", file.clone()));

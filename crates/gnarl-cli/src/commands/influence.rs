@@ -10,6 +10,7 @@ use gnarl_graph::DenseMatrix;
 use gnarl_graph::metrics::{Histogram, PairedDifference, confidence_histogram, entropy_histogram, paired_difference};
 use serde::Serialize;
 
+use super::graphs::difference;
 use super::train::Accuracy;
 use crate::output::{self, real};
 use crate::plot::{self, Line, LineChart, Point};
@@ -94,7 +95,7 @@ fn studies(runs: &[Run]) -> impl Iterator<Item = (usize, &InfluenceStudy)> {
 }
 
 fn study(run: &Run) -> Option<&InfluenceStudy> {
-    run.before.as_ref()?.drawn.as_ref()?.influence.as_ref()
+    run.fresh_head.as_ref()?.drawn.as_ref()?.influence.as_ref()
 }
 
 impl InfluenceReport {
@@ -131,11 +132,8 @@ impl InfluenceReport {
     pub fn text(&self) -> String {
         let mut table = output::table(&[">share kept", ">test accuracy", ">validation accuracy", ">minus retrain"]);
         for FilteringRow { share, test_accuracy, val_accuracy, minus_retrain } in &self.filtering {
-            let difference = match minus_retrain.standard_error.is_finite() {
-                true => format!("{:+.2} ± {:.2}", minus_retrain.mean, minus_retrain.standard_error),
-                false => format!("{:+.2}", minus_retrain.mean),
-            };
-            table.add_row([real(*share), test_accuracy.text(), val_accuracy.text(), difference]);
+            let cells = [real(*share), test_accuracy.text(), val_accuracy.text(), difference(minus_retrain)];
+            table.add_row(cells);
         }
         format!(
             "{} drawn vectors: {:.1} % help on validation graphs, {:.1} % on test graphs\n{}",

@@ -50,7 +50,7 @@ pub use transform::{Augmentation, Copies, GraphTransform};
 pub enum Augment {
     /// The training set as it is.
     None,
-    /// The training set as it is, then a fresh head on its vectors, for as many steps as an augmentation that doubles them.
+    /// The training set as it is, then a fresh head on its vectors, for as many steps as an augmentation has.
     Retrain,
     /// The training set as it is, then a fresh head on its vectors and as many new ones, drawn from densities fitted to them.
     Gratin,

@@ -231,7 +231,7 @@ impl Times {
             (Some(_), Copies::EachEpoch) => run.trained.curve.len() + 1,
             _ => 1,
         };
-        let head = |run: &Run| run.before.as_ref().map_or(0.0, |before| before.seconds);
+        let head = |run: &Run| run.fresh_head.as_ref().map_or(0.0, |before| before.seconds);
         let all = |run: &Run| run.copy_seconds.unwrap_or(0.0) + head(run);
         Self {
             augmentation: graph::by_fold(runs, inits, |run| all(run) / times(run) as f64),

@@ -168,6 +168,22 @@ impl Weights {
         Self { tensors: self.tensors.iter().map(Tensor::detach).collect() }
     }
 
+    /// The same values, with leaves in the place of what was computed from parameters; also each of those with its leaf. Gradients of the
+    /// leaves can be added up before they go on through what was computed.
+    pub fn with_leaves(&self) -> Result<(Self, Vec<(Tensor, Var)>)> {
+        let mut leaves = Vec::new();
+        let mut leaf = |tensor: &Tensor| {
+            if tensor.is_variable() || !tensor.track_op() {
+                return Ok(tensor.clone());
+            }
+            let leaf = Var::from_tensor(&tensor.detach())?;
+            leaves.push((tensor.clone(), leaf.clone()));
+            Ok(leaf.as_tensor().clone())
+        };
+        let tensors = self.tensors.iter().map(&mut leaf).collect::<Result<_>>()?;
+        Ok((Self { tensors }, leaves))
+    }
+
     /// The id and tensor of every weight.
     pub fn iter(&self) -> impl Iterator<Item = (ParamId, &Tensor)> {
         self.tensors.iter().enumerate().map(|(i, t)| (ParamId(i), t))
@@ -205,10 +221,21 @@ impl<'a> Pass<'a> {
         Self { weights, key: Some(key), updates: Mutex::default(), penalties: Mutex::default() }
     }
 
-    /// The pass of one part of a batch: the same weights, draws of its own.
-    pub fn part(&self, index: usize) -> Self {
+    /// The pass of one part of a batch: weights of the same values, draws of its own.
+    pub fn part<'b>(&self, weights: &'b Weights, index: usize) -> Pass<'b> {
         let key = self.key.map(|key| mix(key ^ mix(PARTS + index as u64)));
-        Self { weights: self.weights, key, updates: Mutex::default(), penalties: Mutex::default() }
+        Pass { weights, key, updates: Mutex::default(), penalties: Mutex::default() }
+    }
+
+    /// Its weights.
+    pub fn weights(&self) -> &'a Weights {
+        self.weights
+    }
+
+    /// Whether a statistic or a term of the loss was noted.
+    pub fn has_notes(&self) -> bool {
+        let updates = !self.updates.lock().unwrap_or_else(|e| e.into_inner()).is_empty();
+        updates || !self.penalties.lock().unwrap_or_else(|e| e.into_inner()).is_empty()
     }
 
     /// Whether this pass trains.
@@ -270,6 +297,7 @@ mod tests {
         for step in 0..50 {
             let pass = Pass::training(&weights, step);
             keys.extend((0..50).chain([1 << 32, 2 << 32]).map(|site| pass.dropout(0.5, site).key));
+            keys.extend((0..5).flat_map(|i| [0, 1, 1 << 32].map(|site| pass.part(&weights, i).dropout(0.5, site).key)));
             assert_eq!(pass.dropout(0.5, 3), Pass::training(&weights, step).dropout(0.5, 3), "a draw can be repeated");
         }
         let drawn = keys.len();

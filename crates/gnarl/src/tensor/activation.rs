@@ -53,16 +53,21 @@ pub fn dropout(x: &Tensor, dropout: Dropout) -> Result<Tensor> {
 /// Values per parallel task.
 const CHUNK: usize = 16 * 1024;
 
-/// As many values as in `x`; `work` writes all of its part.
-fn in_chunks(x: &[f32], work: impl Fn(u64, &[f32], &mut [MaybeUninit<f32>]) + Sync) -> Vec<f32> {
-    filled(x.len(), |out| {
+/// As many values as in `x`.
+///
+/// # Safety
+/// `work` writes every value of the part it is given.
+unsafe fn in_chunks(x: &[f32], work: impl Fn(u64, &[f32], &mut [MaybeUninit<f32>]) + Sync) -> Vec<f32> {
+    let fill = |out: &mut [MaybeUninit<f32>]| {
         if x.len() < MIN_PARALLEL_WORK {
             return work(0, x, out);
         }
         out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).enumerate().for_each(|(i, (out, x))| {
             work((i * CHUNK) as u64, x, out);
         });
-    })
+    };
+    // SAFETY: the chunks are all there is, and the caller's promise is that `work` writes them.
+    unsafe { filled(x.len(), fill) }
 }
 
 struct ReluDropout(Dropout);
@@ -74,9 +79,12 @@ impl CustomOp1 for ReluDropout {
 
     fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let d = self.0;
-        let out = in_chunks(floats(self.name(), x, layout)?, |first, x, out| {
+        let x = floats(self.name(), x, layout)?;
+        let work = |first: u64, x: &[f32], out: &mut [MaybeUninit<f32>]| {
             kernels::relu_dropout(x, first, d.key, d.threshold(), d.scale(), out);
-        });
+        };
+        // SAFETY: the kernel writes a value for each of x, and the two parts are as long.
+        let out = unsafe { in_chunks(x, work) };
         Ok((CpuStorage::F32(out), layout.shape().clone()))
     }
 
@@ -101,10 +109,12 @@ impl CustomOp2 for ReluDropoutGrad {
 
     fn cpu_fwd(&self, r: &CpuStorage, lr: &Layout, g: &CpuStorage, lg: &Layout) -> Result<(CpuStorage, Shape)> {
         let grad = floats(self.name(), g, lg)?;
-        let out = in_chunks(floats(self.name(), r, lr)?, |first, result, out| {
+        let work = |first: u64, result: &[f32], out: &mut [MaybeUninit<f32>]| {
             let grad = &grad[first as usize..first as usize + result.len()];
             kernels::relu_dropout_grad(result, grad, self.scale, out);
-        });
+        };
+        // SAFETY: the kernel writes a value for each result, and the three parts are as long.
+        let out = unsafe { in_chunks(floats(self.name(), r, lr)?, work) };
         Ok((CpuStorage::F32(out), lr.shape().clone()))
     }
 }
@@ -119,9 +129,12 @@ impl CustomOp1 for PlainDropout {
 
     fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let d = self.0;
-        let out = in_chunks(floats(self.name(), x, layout)?, |first, x, out| {
+        let x = floats(self.name(), x, layout)?;
+        let work = |first: u64, x: &[f32], out: &mut [MaybeUninit<f32>]| {
             kernels::dropout(x, first, d.key, d.threshold(), d.scale(), out);
-        });
+        };
+        // SAFETY: the kernel writes a value for each of x, and the two parts are as long.
+        let out = unsafe { in_chunks(x, work) };
         Ok((CpuStorage::F32(out), layout.shape().clone()))
     }
 

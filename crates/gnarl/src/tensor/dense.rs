@@ -80,9 +80,7 @@ impl CustomOp3 for Affine {
 
 /// `x · w`, all stored by rows: `rows × inner` by `inner × width`.
 pub(super) fn product_of((x, w): (&[f32], &[f32]), (rows, inner, width): (usize, usize, usize)) -> Vec<f32> {
-    filled(rows * width, |out| {
-        multiply(Factor::new(x, rows, inner), Factor::new(w, inner, width), false, Threads::All, out)
-    })
+    product(Factor::new(x, rows, inner), Factor::new(w, inner, width), Threads::All)
 }
 
 /// Adds `x · w` to `out`.
@@ -116,8 +114,7 @@ impl CustomOp2 for ByTransposed {
         }
         let (g, w) = (floats(self.name(), g, lg)?, floats(self.name(), w, lw)?);
         let transposed = Factor::new(w, inner, width).transposed();
-        let out =
-            filled(rows * inner, |out| multiply(Factor::new(g, rows, width), transposed, false, Threads::All, out));
+        let out = product(Factor::new(g, rows, width), transposed, Threads::All);
         Ok((CpuStorage::F32(out), Shape::from((rows, inner))))
     }
 }
@@ -137,17 +134,18 @@ impl CustomOp2 for TransposedBy {
             bail!("{}: {inner} × {rows} by {g_rows} × {width}", self.name());
         }
         let (x, g) = (floats(self.name(), x, lx)?, floats(self.name(), g, lg)?);
+        // Blocks much smaller than what comes out of them would cost more than they save.
+        let height = ROWS.max(4 * inner.max(width));
+        let threads = if rows <= height { Threads::All } else { Threads::One };
         let of_block = |(x, g): (&[f32], &[f32])| {
             let rows = x.len() / inner;
             let factors = (Factor::new(x, rows, inner).transposed(), Factor::new(g, rows, width));
-            filled(inner * width, |out| multiply(factors.0, factors.1, false, Threads::One, out))
+            product(factors.0, factors.1, threads)
         };
         let shape = Shape::from((inner, width));
         if inner * width * rows == 0 {
             return Ok((CpuStorage::F32(vec![0.0; inner * width]), shape));
         }
-        // Blocks much smaller than what comes out of them would cost more than they save.
-        let height = ROWS.max(4 * inner.max(width));
         let blocks: Vec<Vec<f32>> = if rows * inner * width < MIN_PARALLEL_WORK {
             x.chunks(height * inner).zip(g.chunks(height * width)).map(of_block).collect()
         } else {
@@ -186,6 +184,12 @@ impl<'a> Factor<'a> {
 enum Threads {
     One,
     All,
+}
+
+/// `a · b`, by rows.
+fn product(a: Factor<'_>, b: Factor<'_>, threads: Threads) -> Vec<f32> {
+    // SAFETY: a product that is not added to anything writes every value.
+    unsafe { filled(a.shape.0 * b.shape.1, |out| multiply(a, b, false, threads, out)) }
 }
 
 /// Writes `a · b` to `out`, by rows, or adds it to what is there, which is then initialised.
@@ -242,7 +246,7 @@ mod tests {
 
     #[test]
     fn equals_its_parts_in_value_and_gradient() {
-        for (rows, inner, width) in [(1, 1, 1), (7, 5, 3), (1200, 9, 250)] {
+        for (rows, inner, width) in [(1, 1, 1), (7, 5, 3), (1200, 9, 250), (5000, 6, 4)] {
             let draw = Dropout { rate: 0.3, key: 4 };
             let vars = [random(&[rows, inner], 1), random(&[inner, width], 2), random(&[width], 3)]
                 .map(|t| Var::from_tensor(&t).unwrap());

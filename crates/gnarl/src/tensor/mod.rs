@@ -52,11 +52,14 @@ fn matrix_shape(op: &str, layout: &Layout) -> Result<(usize, usize)> {
     }
 }
 
-/// A vector of `len` values that `fill` writes, all of them, without writing zeros first.
-fn filled(len: usize, fill: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
+/// A vector of `len` values that `fill` writes, without writing zeros first.
+///
+/// # Safety
+/// `fill` writes every value.
+unsafe fn filled(len: usize, fill: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
     let mut out = Vec::with_capacity(len);
     fill(&mut out.spare_capacity_mut()[..len]);
-    // SAFETY: there is room for `len` values and `fill` has written them.
+    // SAFETY: there is room for `len` values, and the caller's promise is that `fill` has written them.
     unsafe { out.set_len(len) };
     out
 }

@@ -1,5 +1,6 @@
 //! [`Operator`]: sparse × dense with gradients to the dense side and, where asked, to each sparse value.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -458,7 +459,7 @@ fn product(
         bail!("{OP}: a bias of {} for {width} columns", bias.len());
     }
     let rows = Rows { pattern, values, heads };
-    let out = filled(pattern.num_rows() * width, |out| {
+    let fill = |out: &mut [MaybeUninit<f32>]| {
         pattern.for_row_blocks(out, width, |range, out| {
             let first = (range.start * width) as u64;
             kernels::gather_rows(rows, range, x, width, bias, out);
@@ -468,7 +469,9 @@ fn product(
                 kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
             }
         });
-    });
+    };
+    // SAFETY: the blocks are all rows, and the kernel writes every value of its rows.
+    let out = unsafe { filled(pattern.num_rows() * width, fill) };
     Ok((CpuStorage::F32(out), Shape::from((pattern.num_rows(), width))))
 }
 

@@ -88,6 +88,7 @@ impl Pattern {
     /// The same for parts of a pattern that is one: nothing is looked at again. Kernels rely on what [`new`](Self::new) checks.
     pub(super) fn of_valid(num_cols: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Self {
         debug_assert!(Self::is_valid(num_cols, &offsets, &indices), "pattern entries");
+        assert!(indices.len() < u32::MAX as usize, "a pattern holds fewer than 2^32 entries");
         let blocks = balanced_blocks(&offsets);
         Self { num_cols, offsets, indices, blocks, transposed: OnceLock::new() }
     }

@@ -1,6 +1,7 @@
 //! What the data axis does with latent vectors once a classifier is trained: draws, chooses among them by influence, trains heads.
 
-use std::time::Instant;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use candle_core::Tensor;
 use gnarl_graph::DenseMatrix;
@@ -8,10 +9,11 @@ use serde::Serialize;
 
 use super::GraphConfig;
 use super::training::{Evaluation, HeadTraining, Vectors, train_head};
+use crate::augment::density::FitReport;
 use crate::augment::gratin::Drawing;
 use crate::augment::influence::{HeadInfluence, Labelled, select};
 use crate::augment::network_influence::{Items, NetworkInfluence};
-use crate::augment::{Augment, Through, gratin};
+use crate::augment::{Augment, AugmentSettings, Through, gratin};
 use crate::error::Result;
 use crate::nn::{GraphClassifier, Head};
 use crate::train::{Watch, argmax};
@@ -24,7 +26,7 @@ pub struct Trainee<'a> {
     pub train: &'a Evaluation,
     /// The graphs that choose.
     pub validation: &'a Evaluation,
-    /// The graphs that judge; for the study of influence alone.
+    /// The graphs that judge; they choose nothing.
     pub test: &'a Evaluation,
 }
 
@@ -35,6 +37,8 @@ pub struct DrawReport {
     pub drawn: usize,
     /// New vectors trained on.
     pub kept: usize,
+    /// How the fit of each class that has vectors went.
+    pub fits: Vec<FitSummary>,
     /// Mean distance between a new vector and the original ones of its class: the term of the thesis' bound that can be computed.
     pub distance: f64,
     /// The same among the original vectors, each against the others.
@@ -42,6 +46,33 @@ pub struct DrawReport {
     /// Where the influence of the new vectors was studied: what came out.
     #[serde(skip)]
     pub influence: Option<InfluenceStudy>,
+}
+
+/// How the density of a class came out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FitSummary {
+    /// Vectors it was fitted to.
+    pub points: usize,
+    /// Gaussians.
+    pub components: usize,
+    /// Iterations, where there are any.
+    pub iterations: usize,
+    /// Whether the last gain was below the tolerance.
+    pub converged: bool,
+    /// Mean log-likelihood of a vector.
+    pub log_likelihood: f64,
+}
+
+impl FitSummary {
+    fn new(report: &FitReport) -> Self {
+        Self {
+            points: report.points,
+            components: report.components,
+            iterations: report.curve.len(),
+            converged: report.converged,
+            log_likelihood: report.log_likelihood(),
+        }
+    }
 }
 
 /// The influence of every new vector, and what keeping the best of them does.
@@ -84,53 +115,65 @@ pub struct FreshHead {
     pub drawn: Option<DrawReport>,
     /// Where vectors were drawn: test accuracy of the control, the same head without them, per cent.
     pub control: Option<f64>,
-    /// Seconds that vectors and the head took, without looking into influence and without the control.
+    /// Seconds that vectors and the head took.
     pub seconds: f64,
+    /// Seconds of what is only looked at beside: the control, distances, influences that choose nothing.
+    pub seconds_aside: f64,
+    /// Whether somebody asked to stop before all heads were trained.
+    pub interrupted: bool,
 }
 
 /// A fresh head as the data axis says: on the original vectors and what it puts beside them.
 pub fn augmented_head(on: &Trainee<'_>, config: &GraphConfig, seed: u64, watch: &Watch<'_>) -> Result<FreshHead> {
     let start = Instant::now();
-    let settings = config.augmentation;
     let (original, validation) = (on.train.vectors(on.classifier)?, on.validation.vectors(on.classifier)?);
+    let draws = config.augmentation.draws;
     // As many steps for an augmentation and its control: those of the vectors that the former has.
-    let beside: usize = settings.draws.of_classes(&original.classes).iter().sum();
+    let beside: usize = draws.of_classes(&original.classes).iter().sum();
     let steps = (original.classes.len() + beside).div_ceil(config.batch_size);
     let heads = Heads { classifier: on.classifier, config, validation: &validation, steps, seed, watch };
-    let control = || heads.train(&original.select_beside(&settings.draws.repeated(&original.classes, seed))?);
+    let repeated = draws.repeated(&original.classes, seed);
+    let control = || heads.train(&original.repeated_beside(&repeated)?);
+    let stopped = || watch.stop.load(Ordering::Relaxed);
     if config.augment != Augment::Gratin {
-        let head = control()?;
-        return Ok(FreshHead { head, drawn: None, control: None, seconds: start.elapsed().as_secs_f64() });
+        let (head, seconds) = (control()?, start.elapsed().as_secs_f64());
+        let interrupted = stopped();
+        return Ok(FreshHead { head, drawn: None, control: None, seconds, seconds_aside: 0.0, interrupted });
     }
+
+    let AugmentSettings { density, select, study, .. } = config.augmentation;
     let vectors = original.to_matrix()?;
-    let drawing = Drawing { density: settings.density, components: config.components, draws: settings.draws };
+    let drawing = Drawing { density, components: config.components, draws };
     let drawn = gratin::draw(&vectors, &original.classes, &drawing, seed)?;
-    let choosing = settings.select.is_some() || settings.study;
-    let [on_validation, on_test] = match choosing {
+    let mut aside = Duration::ZERO;
+    let before_influence = Instant::now();
+    let [on_validation, on_test] = match select.is_some() || study {
         true => influences(on, config, &original, &validation, &drawn)?,
         false => [vec![0.0; drawn.classes.len()], Vec::new()],
     };
-    let with_best = |share: f64| {
-        let kept = select(&on_validation, share)?;
-        let classes: Vec<u32> = kept.iter().map(|&i| drawn.classes[i as usize]).collect();
-        Ok::<_, crate::Error>((original.beside(&drawn.vectors.select_rows(&kept), &classes)?, kept.len()))
-    };
-    let (best, kept) = with_best(settings.select.unwrap_or(1.0))?;
+    if select.is_none() {
+        aside += before_influence.elapsed();
+    }
+    let choice = Choice { original: &original, drawn: &drawn, repeated: &repeated, on_validation: &on_validation };
+    let (best, kept) = choice.best(select.unwrap_or(1.0))?;
     let head = heads.train(&best)?;
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = (start.elapsed() - aside).as_secs_f64();
+
+    let before_control = Instant::now();
     let test = on.test.vectors(on.classifier)?;
     let control = Some(accuracy(&control()?, &test)?);
     let mut report = DrawReport {
         drawn: drawn.classes.len(),
         kept,
+        fits: drawn.fits.iter().map(FitSummary::new).collect(),
         distance: gratin::mean_distance(&drawn.vectors, &drawn.classes, &vectors, &original.classes),
         original_distance: gratin::mean_spread(&vectors, &original.classes),
         influence: None,
     };
-    if settings.study {
+    if study {
         let filtering = (0..=SHARES).map(|tenths| {
             let share = tenths as f64 / SHARES as f64;
-            let (best, kept) = with_best(share)?;
+            let (best, kept) = choice.best(share)?;
             let head = heads.train(&best)?;
             let [test_accuracy, val_accuracy] = [accuracy(&head, &test)?, accuracy(&head, &validation)?];
             Ok(Filtered { share, kept, test_accuracy, val_accuracy })
@@ -138,7 +181,32 @@ pub fn augmented_head(on: &Trainee<'_>, config: &GraphConfig, seed: u64, watch: 
         let filtering = filtering.collect::<Result<_>>()?;
         report.influence = Some(InfluenceStudy { classes: drawn.classes.clone(), on_validation, on_test, filtering });
     }
-    Ok(FreshHead { head, drawn: Some(report), control, seconds })
+    let seconds_aside = (aside + before_control.elapsed()).as_secs_f64();
+    Ok(FreshHead { head, drawn: Some(report), control, seconds, seconds_aside, interrupted: stopped() })
+}
+
+/// Drawn vectors to choose from.
+struct Choice<'a> {
+    original: &'a Vectors,
+    drawn: &'a gratin::Drawn,
+    /// What the control has in the place of each drawn vector; empty where it has nothing.
+    repeated: &'a [u32],
+    on_validation: &'a [f64],
+}
+
+impl Choice<'_> {
+    /// The original vectors and the best share of the drawn ones, with those of the control in the place of the others: from the control to
+    /// all that was drawn. Also how many were kept.
+    fn best(&self, share: f64) -> Result<(Vectors, usize)> {
+        let kept = select(self.on_validation, share)?;
+        let classes: Vec<u32> = kept.iter().map(|&i| self.drawn.classes[i as usize]).collect();
+        let with_kept = self.original.beside(&self.drawn.vectors.select_rows(&kept), &classes)?;
+        let mut is_kept = vec![false; self.drawn.classes.len()];
+        kept.iter().for_each(|&i| is_kept[i as usize] = true);
+        let dropped = self.repeated.iter().zip(is_kept).filter(|(_, is_kept)| !is_kept);
+        let dropped: Vec<u32> = dropped.map(|(row, _)| *row).collect();
+        Ok((with_kept.repeated_beside(&dropped)?, kept.len()))
+    }
 }
 
 /// The average influences of drawn vectors on validation and test graphs. Without test graphs, or where nobody looks, the second is empty.

@@ -22,12 +22,12 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use data::{DEGREE_CAP, GraphData, GraphPreparation, NodeFeatures};
-pub use heads::{DrawReport, Filtered, InfluenceStudy};
+pub use heads::{DrawReport, Filtered, FitSummary, InfluenceStudy};
 pub use training::{
     Evaluation, FreshGraphs, HeadTraining, MixedIn, TrainingSet, Vectors, latent, scores, train_classifier, train_head,
 };
 
-use self::heads::{FreshHead, Trainee, augmented_head};
+use self::heads::{Trainee, augmented_head};
 use crate::augment::transform::{copy_all, transform_all};
 use crate::augment::{Augment, AugmentSettings, Augmentation, Components, Copies, Corruption};
 use crate::error::Result;
@@ -141,32 +141,32 @@ pub struct Run {
     pub val_accuracy: f64,
     /// What training the classifier came to.
     pub trained: Trained,
-    /// Where the data axis trained a fresh head: what there was before, and how long it took.
+    /// Where the data axis trained a fresh head: what it is read against, and how it came about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub before: Option<Before>,
+    pub fresh_head: Option<FreshHeadReport>,
     /// Where copies of the training graphs were trained on: seconds of making them and their operators.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_seconds: Option<f64>,
     /// The scalars of a learnable operator with their learned values; none for a fixed one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub operator: Vec<(String, f64)>,
-    /// Seconds in all.
+    /// Seconds in all, without the control of a fresh head and what is only looked at.
     pub seconds: f64,
     /// What the classifier says of the test graphs: a distribution over classes a row.
     #[serde(skip)]
     pub test_probabilities: DenseMatrix<f32>,
 }
 
-/// A classifier before the data axis trained a fresh head for it.
+/// What a fresh head is read against, and how it came about.
 #[derive(Debug, Clone, Serialize)]
-pub struct Before {
+pub struct FreshHeadReport {
     /// Test accuracy of the head that was trained with the rest, per cent.
-    pub test_accuracy: f64,
+    pub none_test_accuracy: f64,
     /// Validation accuracy, likewise.
-    pub val_accuracy: f64,
+    pub none_val_accuracy: f64,
     /// Where vectors were drawn: test accuracy of the control, the same fresh head without them, per cent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub control: Option<f64>,
+    pub retrain_test_accuracy: Option<f64>,
     /// Seconds of making vectors and training the head, without the control.
     pub seconds: f64,
     /// Where vectors were drawn: which.
@@ -208,7 +208,7 @@ pub fn run_augmented(
     let train = |on: &TrainingSet<'_>| {
         train_classifier(&classifier, on, &validate_on, &config.training, config.batch_size, seed, watch)
     };
-    let (trained, copy_seconds) = match augmentation {
+    let (mut trained, copy_seconds) = match augmentation {
         None => (train(&train_on)?, None),
         Some(augmentation) => {
             let (trained, seconds) = with_copies(prepared, config, augmentation, &train_on, seed, train)?;
@@ -217,14 +217,21 @@ pub fn run_augmented(
     };
     let test_on = prepared.evaluation(split.test())?;
     let (mut test_accuracy, mut val_accuracy) = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
-    let mut before = None;
+    let (mut fresh_head, mut aside) = (None, 0.0);
     if config.augment.retrains_head() {
         let train = &Evaluation::new(train_on.data, &graphs, &classes)?;
         let on = Trainee { classifier: &classifier, train, validation: &validate_on, test: &test_on };
         let fresh = augmented_head(&on, config, seed, watch)?;
         classifier.set_head(&fresh.head)?;
-        let FreshHead { drawn, control, seconds, .. } = fresh;
-        before = Some(Before { test_accuracy, val_accuracy, control, seconds, drawn });
+        trained.interrupted |= fresh.interrupted;
+        aside = fresh.seconds_aside;
+        fresh_head = Some(FreshHeadReport {
+            none_test_accuracy: test_accuracy,
+            none_val_accuracy: val_accuracy,
+            retrain_test_accuracy: fresh.control,
+            seconds: fresh.seconds,
+            drawn: fresh.drawn,
+        });
         (test_accuracy, val_accuracy) = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
     }
     let run = Run {
@@ -233,10 +240,10 @@ pub fn run_augmented(
         test_accuracy,
         val_accuracy,
         trained,
-        before,
+        fresh_head,
         copy_seconds,
         operator: classifier.operator_scalars()?,
-        seconds: start.elapsed().as_secs_f64(),
+        seconds: start.elapsed().as_secs_f64() - aside,
         test_probabilities: test_on.probabilities(&classifier)?,
     };
     Ok((run, classifier))

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::data::GraphData;
 use crate::augment::ManifoldMixup;
 use crate::error::Result;
-use crate::nn::{Batch, GraphClassifier, Head, Params, Pass};
+use crate::nn::{Batch, GraphClassifier, Head, Params, Pass, Weights};
 use crate::tensor::{masked_cross_entropy, soft_cross_entropy};
 use crate::train::{Course, Targets, TrainConfig, Trained, Watch, follow, gradients};
 
@@ -221,8 +221,8 @@ impl Graphs<'_> {
         self.fresh.as_ref().map_or(self.on.data, |fresh| &fresh.data).batch(&ids)
     }
 
-    /// The vectors of a step's graphs, part by part.
-    fn latents(&self, step: usize, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    /// The vectors of a step's graphs, part by part; `weights` are those of the pass, by value.
+    fn latents(&self, step: usize, weights: &Weights, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         let parts: Vec<&[u32]> = self.positions(step).chunks(self.part()).collect();
         if let [whole] = parts[..] {
             let made = if self.whole.is_none() { Some(self.assemble(whole)?) } else { None };
@@ -230,11 +230,16 @@ impl Graphs<'_> {
             return batch.iter().map(|batch| Ok(self.classifier.latent(batch, pass)?)).collect();
         }
         let of_part = |(i, positions): (usize, &&[u32])| {
-            let pass = pass.part(i);
-            Ok(match &self.whole {
+            let pass = pass.part(weights, i);
+            let latent = match &self.whole {
                 Some(parts) => self.classifier.latent(&parts[i], &pass)?,
                 None => self.classifier.latent(&self.assemble(positions)?, &pass)?,
-            })
+            };
+            // Statistics and terms of the loss are of a whole step: `couples_graphs` should have said so.
+            match pass.has_notes() {
+                true => Err(candle_core::Error::msg("a part of a step has noted what belongs to all of it").into()),
+                false => Ok(latent),
+            }
         };
         parts.par_iter().enumerate().map(of_part).collect()
     }
@@ -298,13 +303,14 @@ impl Course for Graphs<'_> {
 
     /// Each part has a tape of its own: down to the vectors of all parts together, then through each part by itself.
     fn descend(&self, step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
-        let parts = self.latents(step, pass)?;
+        let (weights, leaves) = pass.weights().with_leaves()?;
+        let parts = self.latents(step, &weights, pass)?;
         if let [latent] = &parts[..] {
             return gradients(self.loss(step, latent, pass)?, pass);
         }
         let latent = Var::from_tensor(&Tensor::cat(&parts, 0)?.detach())?;
         let (loss, mut grads) = gradients(self.loss(step, &latent, pass)?, pass)?;
-        let Some(to_latent) = grads.remove(&latent) else { return Ok((loss, grads)) };
+        let Some(to_latent) = grads.remove(&latent).map(|grad| grad.detach()) else { return Ok((loss, grads)) };
         let from: Vec<usize> = (0..parts.len()).map(|i| i * self.part()).collect();
         let of_part = |(part, from): (&Tensor, &usize)| {
             let to_part = to_latent.narrow(0, *from, part.dim(0)?)?;
@@ -312,6 +318,11 @@ impl Course for Graphs<'_> {
         };
         let of_parts: Vec<GradStore> = parts.par_iter().zip(&from).map(of_part).collect::<candle_core::Result<_>>()?;
         of_parts.into_iter().try_for_each(|of_part| grads.extend(of_part))?;
+        for (weight, leaf) in &leaves {
+            if let Some(to_weight) = grads.remove(leaf) {
+                grads.extend(weight.mul(&to_weight)?.sum_all()?.backward()?)?;
+            }
+        }
         Ok((loss, grads))
     }
 
@@ -344,20 +355,23 @@ impl Vectors {
     }
 
     /// These vectors, and some of them behind them once more.
-    pub fn select_beside(&self, rows: &[u32]) -> Result<Self> {
-        if rows.is_empty() {
-            return Ok(self.clone());
-        }
+    pub fn repeated_beside(&self, rows: &[u32]) -> Result<Self> {
         let others = self.latent.index_select(&Tensor::from_slice(rows, rows.len(), &Device::Cpu)?, 0)?;
         let classes: Vec<u32> = rows.iter().map(|&i| self.classes[i as usize]).collect();
-        Ok(Self { latent: Tensor::cat(&[&self.latent, &others], 0)?, classes: [&self.classes[..], &classes].concat() })
+        self.with(&others, &classes)
     }
 
     /// These vectors, and others behind them.
     pub fn beside(&self, others: &DenseMatrix<f64>, classes: &[u32]) -> Result<Self> {
         let values: Vec<f32> = others.data().iter().map(|&x| x as f32).collect();
-        let others = Tensor::from_vec(values, (others.num_rows(), others.num_cols()), &Device::Cpu)?;
-        Ok(Self { latent: Tensor::cat(&[&self.latent, &others], 0)?, classes: [&self.classes, classes].concat() })
+        self.with(&Tensor::from_vec(values, (others.num_rows(), others.num_cols()), &Device::Cpu)?, classes)
+    }
+
+    fn with(&self, others: &Tensor, classes: &[u32]) -> Result<Self> {
+        if classes.is_empty() {
+            return Ok(self.clone());
+        }
+        Ok(Self { latent: Tensor::cat(&[&self.latent, others], 0)?, classes: [&self.classes, classes].concat() })
     }
 }
 
@@ -444,28 +458,42 @@ mod tests {
     use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, Readout};
     use crate::task::graph::{GraphPreparation, NodeFeatures};
     use crate::task::node::{FeatureScaling, OperatorChoice};
+    use crate::weights::{Orthonormal, WeightsChoice};
     use gnarl_graph::{Graph, generate};
 
     /// The gradients of one step in parts against those of all its graphs in one tape.
     #[test]
     fn parts_of_a_step_descend_as_the_whole_does() {
-        let graphs: Vec<Graph> = (0..150).map(|i| generate::erdos_renyi(4 + i % 9, 0.4, i as u64).unwrap()).collect();
-        let (ids, classes): (Vec<u32>, Vec<u32>) = (0..150).map(|i| (i, i % 3)).unzip();
+        // Three parts: graphs as they come, graphs without nodes, and one graph.
+        let nodes = |i: usize| if (64..128).contains(&i) { 0 } else { 4 + i % 9 };
+        let graph = |i: usize| match nodes(i) {
+            0 => Graph::empty(0).unwrap(),
+            n => generate::erdos_renyi(n, 0.4, i as u64).unwrap(),
+        };
+        let graphs: Vec<Graph> = (0..129).map(graph).collect();
+        let (ids, classes): (Vec<u32>, Vec<u32>) = (0..129).map(|i| (i, i % 3)).unzip();
         let (operator, features) = (OperatorChoice::Usual, FeatureScaling::AsLoaded);
         let preparation = GraphPreparation { operator, features, node_features: NodeFeatures::of(&graphs) };
-        for (backbone, batch_norm) in [(Backbone::Gcn, false), (Backbone::Gin, false), (Backbone::Gin, true)] {
+        let (free, orthonormal) = (WeightsChoice::Free, WeightsChoice::Orthonormal(Orthonormal::default()));
+        for (backbone, batch_norm, weights) in [
+            (Backbone::Gcn, false, free),
+            (Backbone::Gcn, false, orthonormal),
+            (Backbone::Gin, false, free),
+            (Backbone::Gin, true, free),
+        ] {
             let data = GraphData::new(&graphs, backbone, &preparation).unwrap();
-            let network = NetworkConfig { hidden: 7, dropout: 0.0, batch_norm, ..NetworkConfig::new(backbone) };
+            let network =
+                NetworkConfig { hidden: 7, dropout: 0.0, batch_norm, weights, ..NetworkConfig::new(backbone) };
             let config = ClassifierConfig { network, readout: Readout::Sum, head_dropout: 0.5 };
             let classifier = &GraphClassifier::new(&config, data.in_dim(), 3, 0.0, 1).unwrap();
             let validate_on = &Evaluation::new(&data, &ids[..4], &classes[..4]).unwrap();
             let on = &TrainingSet { data: &data, graphs: &ids, classes: &classes, mixed: &[], anew: None, mixup: None };
-            let (batch_size, order) = (150, ids.clone());
+            let (batch_size, order) = (129, ids.clone());
             let course =
                 Graphs { classifier, on, validate_on, batch_size, seed: 1, epoch: 1, order, fresh: None, whole: None };
             let weights = classifier.params().weights().unwrap();
             let pass = Pass::training(&weights, 3);
-            assert_eq!(course.latents(0, &pass).unwrap().len(), if batch_norm { 1 } else { 3 });
+            assert_eq!(course.latents(0, &weights, &pass).unwrap().len(), if batch_norm { 1 } else { 3 });
             let (loss, grads) = course.descend(0, &pass).unwrap();
             let whole = classifier.latent(&data.batch(&ids).unwrap(), &pass).unwrap();
             let (expected, at_once) = gradients(course.loss(0, &whole, &pass).unwrap(), &pass).unwrap();
