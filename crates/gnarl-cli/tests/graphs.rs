@@ -128,6 +128,26 @@ fn the_control_stands_beside_none() {
 }
 
 #[test]
+fn a_set_of_ones_own_is_a_folder() {
+    let dir = sets();
+    let known = json(&args(&dir, "mutag", &["--runs", "2"]));
+    let own = dir.path().join("mine");
+    std::fs::create_dir(&own).unwrap();
+    for part in ["A", "graph_indicator", "graph_labels", "node_labels"] {
+        let from = dir.path().join(format!("tu/MUTAG/MUTAG_{part}.txt"));
+        std::fs::copy(from, own.join(format!("Stars_{part}.txt"))).unwrap();
+    }
+    let report = json(&args(&dir, own.to_str().unwrap(), &["--runs", "2"]));
+    assert_eq!(report["test_accuracy"], known["test_accuracy"]);
+    assert_eq!(report["data"], own.to_str().unwrap());
+    for part in ["A", "graph_indicator"] {
+        std::fs::write(own.join(format!("Other_{part}.txt")), "").unwrap();
+    }
+    let e = refusal(&args(&dir, own.to_str().unwrap(), &[]));
+    assert!(e.contains("two sets of graphs, Other and Stars; give each a folder"), "{e}");
+}
+
+#[test]
 fn a_rare_class_is_levelled() {
     let dir = sets();
     let rare = ["--per-class", "6", "--rare", "2", "--runs", "4"];

@@ -52,7 +52,11 @@ pub fn load(path: &Path) -> Result<(Graph, BuildReport)> {
         return Files { edges: Some(read_edges(path)?), ..Files::default() }.build();
     }
     let Some(edges) = find(path, "edges")? else {
-        return Err(Error::data(path, "folder", "no edges.csv, edges.tsv, edges.txt or edges.edges in it"));
+        return Err(Error::data(
+            path,
+            "folder",
+            "no edges.csv, edges.tsv, edges.txt or edges.edges in it, and no NAME_A.txt of a set of graphs",
+        ));
     };
     let table = |stem| find(path, stem)?.map(Table::read).transpose();
     Files {

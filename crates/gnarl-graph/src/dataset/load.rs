@@ -36,7 +36,12 @@ pub fn load(name_or_path: &str, data_dir: &Path, seed: u64) -> Result<Loaded> {
         "sbbam" => Ok(own(generate::sbbam(&SbbamConfig::default(), seed)?, none_dropped)),
         "csbm" => Ok(own(generate::csbm(&CsbmConfig::default(), seed)?, none_dropped)),
         _ if looks_like_a_path(name_or_path) => {
-            edge_list::load(Path::new(name_or_path)).map(|(graph, report)| own(graph, report))
+            let path = Path::new(name_or_path);
+            let Some(set) = tu::name_in(path)? else {
+                return edge_list::load(path).map(|(graph, report)| own(graph, report));
+            };
+            let (graphs, report) = tu::load(path, None, &set)?;
+            Ok(Loaded { name: name_or_path.to_string(), dataset: Dataset::Graphs(graphs), report, entry: None })
         }
         _ => Err(Error::unknown("dataset", name_or_path, registry::names().chain(BUILT_IN))),
     }

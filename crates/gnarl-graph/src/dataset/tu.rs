@@ -30,6 +30,21 @@ use crate::labels::Labels;
 use crate::matrix::{CsrMatrix, DenseMatrix};
 use crate::split::Split;
 
+/// The name of the set whose files lie in a folder, by its `NAME_A.txt` and `NAME_graph_indicator.txt`; `None` where there is no such pair. Two sets in a
+/// folder are refused.
+pub fn name_in(dir: &Path) -> Result<Option<String>> {
+    let Ok(files) = std::fs::read_dir(dir) else { return Ok(None) };
+    let name = |file: std::fs::DirEntry| Some(file.file_name().to_str()?.strip_suffix("_A.txt")?.to_string());
+    let mut names: Vec<String> = files.filter_map(|file| name(file.ok()?)).collect();
+    names.retain(|name| dir.join(format!("{name}_graph_indicator.txt")).is_file());
+    names.sort_unstable();
+    match &names[..] {
+        [] => Ok(None),
+        [name] => Ok(Some(name.clone())),
+        [a, b, ..] => Err(Error::data(dir, "folder", format!("two sets of graphs, {a} and {b}; give each a folder"))),
+    }
+}
+
 /// Loads the set `name` from `dir`, and its folds from `splits_dir` where that holds a fold file for it.
 ///
 /// The report sums those of the graphs; since both directions are listed, half of the arcs count as duplicates.
