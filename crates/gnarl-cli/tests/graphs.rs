@@ -461,6 +461,15 @@ fn a_cell_of_a_table_is_what_train_gives() {
             ["results_structure_corr", "imdb-binary", "20 %: noisy"],
             &["--model", "gcn", "--noise", "0.1", "--corrupt", "0.2"],
         ),
+        (
+            ["ablation_gcn", "imdb-binary", "shrunken"],
+            &["--model", "gcn", "--augment", "gratin", "--density", "shrunken"],
+        ),
+        (
+            ["ablation_gin", "mutag", "shared"],
+            &["--model", "gin", "--inits", "3", "--augment", "gratin", "--density", "shared"],
+        ),
+        (["ablation_gin", "mutag", "gmm w/ em"], &["--model", "gin", "--inits", "3", "--augment", "gratin"]),
         (["config_models", "imdb-binary", "config models w/ gin"], &["--model", "gin", "--augment", "configuration"]),
     ] {
         let (cell, trained) = cell_and_training(data, out, table, train);
@@ -494,6 +503,44 @@ fn a_cell_of_a_table_is_what_train_gives() {
         data,
     ]);
     assert!(shown.contains("in all epochs: ") && shown.contains("596.8"), "{shown}");
+}
+
+#[test]
+fn gratin_stands_minus_none_and_minus_retrain() {
+    let dir = sets();
+    let (data, out) = (dir.path().to_str().unwrap(), dir.path().join("out"));
+    let common = ["--columns", "imdb-binary", "--runs", "2", "--data-dir", data, "--out", out.to_str().unwrap()];
+    let report = json(&[&["reproduce", "results_gin"][..], &common].concat());
+    let row = |label: &str| report["rows"].as_array().unwrap().iter().find(|row| row["label"] == label).unwrap();
+    let mean = |label: &str| row(label)["cells"][0]["ours"]["mean"].as_f64().unwrap();
+    let pairs = row("GRATIN")["cells"][0]["pairs"].as_array().unwrap();
+    assert_eq!(pairs.len(), 2, "{pairs:?}");
+    for (pair, baseline) in pairs.iter().zip(["No Aug.", "retrain (ours)"]) {
+        assert_eq!(pair["baseline"], baseline);
+        let by_hand = mean("GRATIN") - mean(baseline);
+        assert!((pair["paired"]["mean"].as_f64().unwrap() - by_hand).abs() < 1e-9, "{pair}");
+    }
+    assert!((pairs[0]["claimed"]["mean"].as_f64().unwrap() - 1.4).abs() < 1e-9, "71.70 and 70.30 in the thesis");
+    assert_eq!(pairs[1]["claimed"], Value::Null);
+
+    let shown = text(&[&["reproduce", "results_gin"][..], &common].concat());
+    let page = std::fs::read_to_string(out.join("results_gin.html")).unwrap();
+    for label in ["GRATIN minus No Aug.", "GRATIN minus retrain (ours)", "SubMix minus No Aug."] {
+        assert!(shown.contains(label) && page.contains(label), "{label}: {shown}");
+    }
+    assert!(shown.contains("run by run\n"), "no one row is the baseline of all: {shown}");
+    let csv = std::fs::read_to_string(out.join("results_gin.csv")).unwrap();
+    assert!(csv.contains("\ngen:tab:results_gin,GRATIN minus retrain (ours),thesis,"), "{csv}");
+
+    // Where all rows have the same baseline, the heading names it. What is compared in no column is left out.
+    let shown = text(&[&["reproduce", "ablation_GIN"][..], &common].concat());
+    let (table, compared) = shown.split_once("run by run, minus retrain (ours)\n").unwrap();
+    let compared = compared.split("each cell: ").next().unwrap();
+    assert!(table.contains("Copula") && !compared.contains("Copula"), "{shown}");
+    for label in ["GMM w/ EM", "one Gaussian, shrunken (ours)", "one Gaussian, shared covariance (ours)"] {
+        assert!(compared.contains(label), "{label}: {shown}");
+    }
+    assert!(shown.contains("hole: kernel density estimation is not in gnarl yet"), "{shown}");
 }
 
 #[test]

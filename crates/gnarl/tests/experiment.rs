@@ -77,15 +77,15 @@ fn a_table_from_end_to_end() {
         let hole = &row.cells[1];
         assert_eq!((hole.status, hole.dataset.as_str()), (Status::Hole, "cora"));
         assert_eq!(hole.message.as_deref(), Some("not in the data folder; gnarl data get cora"));
-        assert!(hole.difference.is_none() && hole.paired.is_none());
+        assert!(hole.difference.is_none() && hole.pairs.iter().all(|pair| pair.paired.is_none()));
     }
     assert_eq!(mlp.cells[2].thesis, Thesis::OutOfMemory);
-    assert!(mlp.cells[2].difference.is_none() && mlp.cells[2].paired.is_none());
+    assert!(mlp.cells[2].difference.is_none() && mlp.cells[2].pairs.is_empty());
     let on_csbm = gcn.cells[2].ours.as_ref().unwrap();
     assert_eq!((on_csbm.runs.len(), on_csbm.splits.len(), on_csbm.curve.len()), (3, 3, 200));
     let difference = gcn.cells[2].difference.unwrap();
     assert!((difference.mean - (on_csbm.mean - 20.0)).abs() < 1e-12 && difference.is_clear, "{difference:?}");
-    let paired = gcn.cells[2].paired.unwrap();
+    let paired = gcn.cells[2].minus("MLP").unwrap().paired.unwrap();
     let mlp_runs = &mlp.cells[2].ours.as_ref().unwrap().runs;
     let by_hand = on_csbm.runs.iter().zip(mlp_runs).map(|(a, b)| a - b).sum::<f64>() / 3.0;
     assert!((paired.mean - by_hand).abs() < 1e-12 && paired.mean > 20.0 && paired.is_clear, "{paired:?}");
@@ -161,7 +161,7 @@ fn cells_of_other_selections_stand_beside_this_one() {
     assert_eq!((&whole.columns[..], whole.cells, whole.cells_stored), (&["karate", "csbm"][..], 4, 3));
     assert!(!whole.interrupted);
     assert_eq!(whole.rows[1].cells[0].ours, alone.rows[1].cells[0].ours);
-    assert_eq!(whole.rows[1].cells[0].paired, alone.rows[1].cells[0].paired);
+    assert_eq!(whole.rows[1].cells[0].pairs, alone.rows[1].cells[0].pairs);
     assert_eq!(whole.rows[1].cells[1].status, Status::NotRun);
 
     // A hole of this selection is kept as one, an earlier recipe stands below, and other runs are other cells.
@@ -240,7 +240,7 @@ fn csv_and_json_say_the_same() {
             (a, b) => a == b,
         };
         assert!(same(line[at("mean")], &cell["ours"]["mean"]), "{line:?}");
-        assert!(same(line[at("paired_difference")], &cell["paired"]["mean"]), "{line:?}");
+        assert!(same(line[at("paired_difference")], &cell["pairs"][0]["paired"]["mean"]), "{line:?}");
     }
     assert!(csv.contains(",OOM,"), "{csv}");
 }
@@ -363,11 +363,12 @@ fn a_model_is_attacked_from_end_to_end() {
     // Answers to the same inputs are paired, and stand beside the thesis' difference: 10, with variance (9 + 16) / 10.
     let cell = row("noise: GCN w/ RobustCRF");
     let by_hand = runs("noise: GCN w/ RobustCRF").iter().zip(runs("noise: GCN")).map(|(a, b)| a - b).sum::<f64>() / 3.0;
-    assert!((cell.paired.unwrap().mean - by_hand).abs() < 1e-12);
-    let claimed = cell.claimed.unwrap();
+    let pair = cell.minus("noise: GCN").unwrap();
+    assert!((pair.paired.unwrap().mean - by_hand).abs() < 1e-12);
+    let claimed = pair.claimed.unwrap();
     assert!((claimed.mean - 10.0).abs() < 1e-12 && claimed.is_clear, "{claimed:?}");
     assert!((claimed.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12, "{claimed:?}");
-    assert!(row("noise: GCN").paired.is_none() && row("time: GCN").paired.is_none());
+    assert!(row("noise: GCN").pairs.is_empty() && row("time: GCN").pairs.is_empty());
 
     let time = row("time: GCN").ours.as_ref().unwrap();
     assert_eq!(time.parts[0].name, "ms an epoch");
@@ -447,7 +448,7 @@ fn cell_of<'a>(report: &'a Report, label: &str) -> &'a gnarl::experiment::report
 
 #[test]
 fn a_cell_of_graphs_is_what_the_task_gives() {
-    use gnarl::augment::{Augment, Copies, Corruption};
+    use gnarl::augment::{Augment, Copies, Corruption, DensityKind};
     use gnarl::experiment::tables;
     use gnarl::task::graph::TrainingCorruption;
     let dir = tempfile::tempdir().unwrap();
@@ -470,8 +471,13 @@ fn a_cell_of_graphs_is_what_the_task_gives() {
     assert!(rows.iter().any(|(label, _)| runs(&report, label) != runs(&report, "No Aug.")), "nothing tells rows apart");
     let gratin = cell_of(&report, "GRATIN");
     let by_hand: f64 = runs(&report, "GRATIN").iter().zip(runs(&report, "No Aug.")).map(|(a, b)| a - b).sum();
-    assert!((gratin.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12, "{gratin:?}");
-    assert!((gratin.claimed.unwrap().mean - (76.05 - 73.92)).abs() < 1e-9);
+    let minus_none = gratin.minus("No Aug.").unwrap();
+    assert!((minus_none.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12, "{gratin:?}");
+    assert!((minus_none.claimed.unwrap().mean - (76.05 - 73.92)).abs() < 1e-9);
+    let by_hand: f64 = runs(&report, "GRATIN").iter().zip(runs(&report, "retrain (ours)")).map(|(a, b)| a - b).sum();
+    let minus_retrain = gratin.minus("retrain (ours)").unwrap();
+    assert!((minus_retrain.paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12, "{gratin:?}");
+    assert_eq!(minus_retrain.claimed, None, "the thesis has no such row");
     assert_eq!(gratin.ours.as_ref().unwrap().splits.len(), 2, "a fold counts once");
     assert_eq!(cell_of(&report, "No Aug.").ours.as_ref().unwrap().curve.len(), 300);
 
@@ -481,6 +487,21 @@ fn a_cell_of_graphs_is_what_the_task_gives() {
     let one = by_task(&settings, Augment::DropEdge, 3, |config| config.augmentation.copies = Copies::Fixed);
     assert_eq!(runs(&fixed, "DropEdge"), one);
     assert!(run(&tables::RESULTS_GCN, &settings).1.len() == 1, "nothing is run again");
+
+    // What GRATIN draws from: the mixture's cell and the control's are there already, the Gaussians' are the task's.
+    let (densities, told) = run(&tables::ABLATION_GCN, &settings);
+    assert_eq!((densities.cells, densities.cells_stored, told.len()), (8, 4, 3));
+    assert_eq!(runs(&densities, "GMM w/ EM"), runs(&report, "GRATIN"));
+    assert_eq!(cell_of(&densities, "Copula").message.as_deref(), Some("copulas are not in gnarl yet"));
+    for (label, density) in [
+        ("one Gaussian, shrunken (ours)", DensityKind::Shrunken),
+        ("one Gaussian, shared covariance (ours)", DensityKind::Shared),
+    ] {
+        let alone = by_task(&settings, Augment::Gratin, 3, |config| config.augmentation.density = density);
+        assert_eq!(runs(&densities, label), alone, "{label}");
+        let pair = cell_of(&densities, label).minus("retrain (ours)").unwrap();
+        assert!(pair.paired.is_some() && pair.claimed.is_none(), "{pair:?}");
+    }
 
     // One initialisation elsewhere, on graphs whose edges are corrupted, with and without noise.
     let settings = Settings { rows: Some("20 %".into()), ..on_sets(dir.path(), "imdb-binary") };
@@ -495,7 +516,12 @@ fn a_cell_of_graphs_is_what_the_task_gives() {
         config.classifier.network.noise = 0.1;
     });
     assert_eq!(runs(&report, "20 %: NoisyGNN"), noisy);
-    assert!(cell_of(&report, "20 %: NoisyGNN").paired.is_some());
+    assert!(cell_of(&report, "20 %: NoisyGNN").minus("20 %: No Aug. (ours)").unwrap().paired.is_some());
+    let gratin = cell_of(&report, "20 %: GRATIN");
+    for baseline in ["20 %: No Aug. (ours)", "20 %: retrain (ours)"] {
+        let by_hand: f64 = runs(&report, "20 %: GRATIN").iter().zip(runs(&report, baseline)).map(|(a, b)| a - b).sum();
+        assert!((gratin.minus(baseline).unwrap().paired.unwrap().mean - by_hand / 2.0).abs() < 1e-12, "{gratin:?}");
+    }
 }
 
 #[test]
@@ -520,7 +546,11 @@ fn seconds_of_graph_classification_are_those_of_its_runs() {
         "before the first epoch and in each of 300"
     );
     assert!(ours("augmentation, s: GRATIN").parts.is_empty(), "vectors are drawn once");
-    assert!(cell_of(&report, "training, s: GRATIN").paired.is_some());
+    let gratin = cell_of(&report, "training, s: GRATIN").minus("training, s: Vanilla").unwrap();
+    assert!(gratin.paired.is_some());
+    assert!((gratin.claimed.unwrap().mean - 2.24).abs() < 1e-9, "101.56 s and 99.32 s in the thesis");
+    let drawing = cell_of(&report, "augmentation, s: GRATIN").minus("augmentation, s: retrain (ours)").unwrap();
+    assert!(drawing.paired.is_some() && drawing.claimed.is_none(), "{drawing:?}");
     assert_eq!(cell_of(&report, "training, s: GeoMix").status, Status::Hole);
 
     // The same runs, one by one: the cell's own figure is the accuracy of the other table's.

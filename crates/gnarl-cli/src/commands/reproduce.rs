@@ -8,7 +8,7 @@ use clap::builder::RangedU64ValueParser;
 use gnarl::experiment::Property;
 use gnarl::experiment::cell::Work;
 use gnarl::experiment::report::{
-    CellReport, Difference, Part, Report as TableReport, RowReport, Status, Thesis, recipe_name,
+    CellReport, Difference, Pair, Part, Report as TableReport, RowReport, Status, Thesis, recipe_name,
 };
 use gnarl::experiment::table::NODES;
 use gnarl::experiment::{Progress, RunnerWatch, Settings, reproduce, tables, with_stored};
@@ -193,10 +193,11 @@ impl Reproduced {
             text += &grid(&labels, &report.columns, transposed, 3, |r, c| lines(&rows[r].cells[c]));
             let compared = self.compared(recipe);
             if !compared.is_empty() {
-                let labels: Vec<&str> = compared.iter().map(|(label, _)| label.as_str()).collect();
+                let labels: Vec<&str> = compared.iter().map(|(label, ..)| label.as_str()).collect();
                 text += &format!("\nrun by run{}\n\n", self.minus());
                 text += &grid(&labels, &report.columns, transposed, 2, |r, c| {
-                    show_paired(&compared[r].1.cells[c]).join("\n")
+                    let (_, row, baseline) = &compared[r];
+                    show_pair(&row.cells[c], baseline).join("\n")
                 });
             }
         }
@@ -208,22 +209,32 @@ impl Reproduced {
         text
     }
 
-    /// The rows that are compared with another, by what stands beside them; none where no pair was run.
-    fn compared(&self, recipe: Option<Recipe>) -> Vec<(String, &RowReport)> {
-        let rows: Vec<&RowReport> = self.report.rows_of(recipe).filter(|row| row.baseline.is_some()).collect();
-        if !rows.iter().flat_map(|row| &row.cells).any(|cell| cell.paired.is_some()) {
+    /// The rows that are compared with another, and that other, by what stands beside them; none where no pair was run.
+    fn compared(&self, recipe: Option<Recipe>) -> Vec<(String, &RowReport, &'static str)> {
+        let pairs = || self.report.rows_of(recipe).flat_map(|row| row.baselines.iter().map(move |name| (row, *name)));
+        let any = |row: &RowReport, baseline: &str, has: fn(&Pair) -> bool| {
+            row.cells.iter().filter_map(|cell| cell.minus(baseline)).any(has)
+        };
+        if !pairs().any(|(row, baseline)| any(row, baseline, |pair| pair.paired.is_some())) {
             return Vec::new();
         }
-        let label = |row: &RowReport| match (self.report.baseline, row.baseline) {
-            (None, Some(baseline)) => format!("{} minus {baseline}", row.label),
-            _ => row.label.to_string(),
+        let label = |row: &RowReport, baseline: &str| match self.common_baseline() {
+            Some(_) => row.label.to_string(),
+            None => format!("{} minus {baseline}", row.label),
         };
-        rows.into_iter().map(|row| (label(row), row)).collect()
+        let shown = pairs().filter(|(row, baseline)| any(row, baseline, Pair::has_figures));
+        shown.map(|(row, baseline)| (label(row, baseline), row, baseline)).collect()
+    }
+
+    /// The one row that rows are compared with, where none is compared with another besides.
+    fn common_baseline(&self) -> Option<&'static str> {
+        let common = self.report.baseline?;
+        self.report.rows.iter().flat_map(|row| &row.baselines).all(|name| *name == common).then_some(common)
     }
 
     /// `, minus GCN`, where that holds for all rows.
     fn minus(&self) -> String {
-        self.report.baseline.map_or_else(String::new, |baseline| format!(", minus {baseline}"))
+        self.common_baseline().map_or_else(String::new, |baseline| format!(", minus {baseline}"))
     }
 
     /// Which recipe and how many runs.
@@ -289,16 +300,18 @@ impl Reproduced {
             let cells: Vec<(String, Vec<Cell>)> =
                 rows.iter().map(|row| (row.label.to_string(), row.cells.iter().map(page_cell).collect())).collect();
             body += &html::table(&headers, &cells);
-            let paired = |cell: &CellReport| {
-                let lines: Vec<String> = show_paired(cell).iter().map(|line| escape(line)).collect();
-                let class = cell.paired.as_ref().map_or("", |d| class(d, ""));
-                Cell { markup: lines.join("<br>"), class }
+            let paired = |cell: &CellReport, baseline: &str| {
+                let lines: Vec<String> = show_pair(cell, baseline).iter().map(|line| escape(line)).collect();
+                let difference = cell.minus(baseline).and_then(|pair| pair.paired);
+                Cell { markup: lines.join("<br>"), class: difference.map_or("", |d| class(&d, "")) }
             };
             let compared = self.compared(recipe);
             if !compared.is_empty() {
                 body += &format!("<h2>Run by run{}</h2>\n", escape(&self.minus()));
+                let cells_of =
+                    |row: &RowReport, baseline| row.cells.iter().map(|cell| paired(cell, baseline)).collect();
                 let cells: Vec<(String, Vec<Cell>)> =
-                    compared.into_iter().map(|(label, row)| (label, row.cells.iter().map(paired).collect())).collect();
+                    compared.into_iter().map(|(label, row, baseline)| (label, cells_of(row, baseline))).collect();
                 body += &html::table(&headers, &cells);
             }
             for (_, drawing) in self.drawings(recipe) {
@@ -464,10 +477,14 @@ fn page_cell(cell: &CellReport) -> Cell {
     Cell { markup: format!("{mean}<br><small>{thesis}<br>{shown}</small>"), class: class(&difference, "agree") }
 }
 
-/// A row minus its baseline, ours and, where it has one, the thesis'.
-fn show_paired(cell: &CellReport) -> Vec<String> {
-    let ours = cell.paired.map_or_else(|| "-".to_string(), |d| show_difference(&d, is_accuracy(cell)));
-    let thesis = cell.claimed.map(|d| format!("thesis {}", show_difference(&d, is_accuracy(cell))));
+/// A row minus a baseline, ours and, where it has one, the thesis'.
+fn show_pair(cell: &CellReport, baseline: &str) -> Vec<String> {
+    let pair = cell.minus(baseline);
+    // What is not in gnarl does not say what it would measure; the thesis' number does.
+    let is_accuracy = is_accuracy(cell) && !matches!(cell.thesis, Thesis::Value { .. });
+    let show = |d: Difference| show_difference(&d, is_accuracy);
+    let ours = pair.and_then(|pair| pair.paired).map_or_else(|| "-".to_string(), show);
+    let thesis = pair.and_then(|pair| pair.claimed).map(|d| format!("thesis {}", show(d)));
     std::iter::once(ours).chain(thesis).collect()
 }
 

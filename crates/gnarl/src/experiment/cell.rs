@@ -469,6 +469,8 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::augment::{Augment, DensityKind};
+    use crate::experiment::graphs::{Classifier, accuracy};
     use crate::experiment::table::{best_depth, gcn, st, vanilla};
 
     /// The test vectors of the FNV authors.
@@ -500,6 +502,11 @@ mod tests {
         assert_eq!(name(best_depth(Backbone::Gcnii), "cora"), "8ac5ca4188a7ffbc.json");
         assert_eq!(name(Spec::Halves { depth: 0 }, "amazon_electronics_photo"), "7ca9976293c896e9.json");
         assert_eq!(name(st(Backbone::Gcn, Measure::Exit(0)), "cora"), "f73822bdb3ce5a57.json");
+        // GRATIN as it was before a row could say what it draws from: the mixture's row is the same cell.
+        let gratin = Classifier::new(Backbone::Gcn).with(Augment::Gratin);
+        assert_eq!(name(accuracy(gratin), "MUTAG"), "ac8aba1ff8af3d68.json");
+        let shared = accuracy(gratin.drawn_from(DensityKind::Shared));
+        assert_ne!(name(shared, "MUTAG"), name(accuracy(gratin), "MUTAG"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{Measured, Nothing, Runs};
 use super::table::{Measure, Spec};
-use crate::augment::{Augment, AugmentSettings, Components, Copies, Corruption};
+use crate::augment::{Augment, AugmentSettings, Components, Copies, Corruption, DensityKind};
 use crate::error::Result;
 use crate::nn::{Backbone, ClassifierConfig, Readout};
 use crate::task::graph::{self, GraphConfig, GraphPreparation, NodeFeatures, PreparedSet, Run, TrainingCorruption};
@@ -30,6 +30,8 @@ pub struct Classifier {
     pub augment: Augment,
     /// Of changed graphs: how often a training graph is changed.
     pub copies: Copies,
+    /// Of GRATIN: what new vectors are drawn from.
+    pub density: DensityKind,
     /// The share of the training graphs' edges that is changed at random.
     pub corrupted: Option<f64>,
     /// Deviation of the noise on hidden representations while training.
@@ -39,7 +41,8 @@ pub struct Classifier {
 impl Classifier {
     /// A network trained on the training graphs as they are.
     pub const fn new(backbone: Backbone) -> Self {
-        Self { backbone, augment: Augment::None, copies: Copies::EachEpoch, corrupted: None, noise: 0.0 }
+        let (augment, copies, density) = (Augment::None, Copies::EachEpoch, DensityKind::Mixture);
+        Self { backbone, augment, copies, density, corrupted: None, noise: 0.0 }
     }
 
     /// With an augmentation; changed graphs are made anew in every epoch.
@@ -50,6 +53,11 @@ impl Classifier {
     /// With one changed graph beside each training graph, for all epochs.
     pub const fn with_one(self, augment: Augment) -> Self {
         Self { augment, copies: Copies::Fixed, ..self }
+    }
+
+    /// With new vectors from this density in place of a mixture.
+    pub const fn drawn_from(self, density: DensityKind) -> Self {
+        Self { density, ..self }
     }
 
     /// On training graphs with this share of their edges changed at random.
@@ -85,7 +93,7 @@ impl Classifier {
             batch_size,
             corruption: edges.map(|edges| TrainingCorruption { edges, keep_degrees: false }),
             augment,
-            augmentation: AugmentSettings { copies: self.copies, ..config.augmentation },
+            augmentation: AugmentSettings { copies: self.copies, density: self.density, ..config.augmentation },
             head_epochs,
             components,
             inits: inits(dataset),
@@ -109,6 +117,9 @@ impl Classifier {
         };
         if !is_shown {
             return Some(format!("shows {measure:?}, which {} does not have", self.augment));
+        }
+        if self.density != DensityKind::Mixture && self.augment != Augment::Gratin {
+            return Some(format!("draws from {}, which {} does not do", self.density, self.augment));
         }
         self.corrupted.and_then(|share| Corruption::new(share).err()).map(|e| e.to_string())
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::cell::{CellConfig, Measured};
 use super::runner::{Outcome, Plan, Settings};
-use super::table::{Baseline, Figure, Table};
+use super::table::{Figure, Table};
 use crate::error::Result;
 use crate::task::recipe::Recipe;
 
@@ -52,8 +52,8 @@ pub struct RowReport {
     pub label: &'static str,
     /// Whose settings it was trained with; `None` where nothing is trained.
     pub recipe: Option<Recipe>,
-    /// The row that it is compared with run by run, where that is shown.
-    pub baseline: Option<&'static str>,
+    /// The rows that it is compared with run by run, of those that are shown.
+    pub baselines: Vec<&'static str>,
     /// One per column.
     pub cells: Vec<CellReport>,
 }
@@ -73,12 +73,21 @@ pub struct CellReport {
     pub thesis: Thesis,
     /// Ours minus the thesis', where both are there.
     pub difference: Option<Difference>,
-    /// This row minus its baseline, run by run.
+    /// This row minus each of its baselines.
+    pub pairs: Vec<Pair>,
+    /// Everything needed to run it again.
+    pub config: CellConfig,
+}
+
+/// A row minus another, in one column.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Pair {
+    /// The other row.
+    pub baseline: &'static str,
+    /// The difference, run by run.
     pub paired: Option<Difference>,
     /// The same in the thesis, whose runs nobody can pair.
     pub claimed: Option<Difference>,
-    /// Everything needed to run it again.
-    pub config: CellConfig,
 }
 
 /// How a cell ended.
@@ -162,7 +171,8 @@ pub struct Difference {
     pub mean: f64,
     /// Its standard error; `None` where one run cannot tell, and for numbers without spread.
     pub standard_error: Option<f64>,
-    /// Whether it is beyond two standard errors, and, for numbers printed without spread, beyond the last printed digit.
+    /// Whether it is beyond two standard errors, and, where ours is held against a number printed without spread, beyond its
+    /// last printed digit.
     pub is_clear: bool,
 }
 
@@ -220,13 +230,20 @@ impl Ours {
 }
 
 impl Thesis {
-    /// A row of the thesis minus another. Its runs are not printed, so they count as run apart, and the variances add.
+    /// A row of the thesis minus another. Its runs are not printed, so they count as run apart, and the variances add;
+    /// between two numbers printed without spread, such as seconds, nobody can tell what is clear.
     fn minus(self, baseline: Thesis) -> Option<Difference> {
-        let (Thesis::Accuracy { mean, std }, Thesis::Accuracy { mean: base, std: base_std }) = (self, baseline) else {
-            return None;
-        };
-        let (mean, standard_error) = (mean - base, ((std * std + base_std * base_std) / THESIS_RUNS).sqrt());
-        Some(Difference { mean, standard_error: Some(standard_error), is_clear: mean.abs() > 2.0 * standard_error })
+        match (self, baseline) {
+            (Thesis::Accuracy { mean, std }, Thesis::Accuracy { mean: base, std: base_std }) => {
+                let (mean, standard_error) = (mean - base, ((std * std + base_std * base_std) / THESIS_RUNS).sqrt());
+                let is_clear = mean.abs() > 2.0 * standard_error;
+                Some(Difference { mean, standard_error: Some(standard_error), is_clear })
+            }
+            (Thesis::Value { mean, .. }, Thesis::Value { mean: base, .. }) => {
+                Some(Difference { mean: mean - base, standard_error: None, is_clear: false })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -241,7 +258,28 @@ impl From<Figure> for Thesis {
     }
 }
 
+impl Pair {
+    /// A cell minus that of the baseline in the same column.
+    fn new(cell: &CellReport, baseline: &'static str, base: &CellReport) -> Result<Self> {
+        let paired = match (&cell.ours, &base.ours) {
+            (Some(ours), Some(base)) => ours.minus_baseline(base)?,
+            _ => None,
+        };
+        Ok(Self { baseline, paired, claimed: cell.thesis.minus(base.thesis) })
+    }
+
+    /// Whether there is a figure, ours or the thesis'.
+    pub fn has_figures(&self) -> bool {
+        self.paired.is_some() || self.claimed.is_some()
+    }
+}
+
 impl CellReport {
+    /// This row minus that one, where they are compared.
+    pub fn minus(&self, baseline: &str) -> Option<&Pair> {
+        self.pairs.iter().find(|pair| pair.baseline == baseline)
+    }
+
     fn new(table: &Table, plan: &Plan, outcome: Outcome) -> Result<Self> {
         let (status, message, ours) = match outcome {
             Outcome::Measured(measured) => {
@@ -255,7 +293,7 @@ impl CellReport {
         let thesis = Thesis::from(table.rows[plan.row].figures[plan.column]);
         let difference = ours.as_ref().and_then(|ours| ours.minus_thesis(thesis));
         let (dataset, config) = (plan.config.dataset.clone(), plan.config.clone());
-        Ok(Self { dataset, status, message, ours, thesis, difference, paired: None, claimed: None, config })
+        Ok(Self { dataset, status, message, ours, thesis, difference, pairs: Vec::new(), config })
     }
 }
 
@@ -278,8 +316,9 @@ impl Report {
             .iter()
             .map(|&(recipe, row)| {
                 let label = table.rows[row].label;
-                let is_shown = |name: &&str| keys.iter().any(|&(_, row)| table.rows[row].label == *name);
-                RowReport { label, recipe, baseline: table.baseline.of(label).filter(is_shown), cells: Vec::new() }
+                let is_shown = |name: &&str| keys.iter().any(|&(r, row)| r == recipe && table.rows[row].label == *name);
+                let baselines = table.baseline.of(label).into_iter().filter(is_shown).collect();
+                RowReport { label, recipe, baselines, cells: Vec::new() }
             })
             .collect();
         let interrupted = outcomes.contains(&Outcome::NotRun);
@@ -288,10 +327,7 @@ impl Report {
             rows[at].cells.push(CellReport::new(table, plan, outcome)?);
         }
         compare_with_baselines(&mut rows)?;
-        let baseline = match table.baseline {
-            Baseline::Row(name) => rows.iter().any(|row| row.label == name).then_some(name),
-            Baseline::None | Baseline::Pairs(_) => None,
-        };
+        let baseline = table.baseline.row().filter(|name| rows.iter().any(|row| row.label == *name));
         let all = || rows.iter().flat_map(|row| &row.cells);
         Ok(Self {
             table: table.name,
@@ -323,61 +359,14 @@ impl Report {
         self.rows.iter().filter(move |row| row.recipe == recipe)
     }
 
-    /// One line per cell under a header, fields quoted where they need it (RFC 4180).
+    /// One line per cell under a header, fields quoted where they need it (RFC 4180). Further rows that a cell is compared with
+    /// and further figures of its runs have lines of their own below it: `ROW minus BASELINE`, `ROW: PART`.
     pub fn csv(&self) -> String {
-        let header = "table,row,recipe,column,dataset,status,runs,mean,std,standard_error,thesis_mean,thesis_std,\
-                      difference,difference_standard_error,baseline,paired_difference,paired_standard_error,\
-                      thesis_paired_difference,thesis_paired_standard_error,message";
-        let mut csv = format!("{header}\n");
+        let mut csv = format!("{CSV_HEADER}\n");
         for row in &self.rows {
             for (column, cell) in self.columns.iter().zip(&row.cells) {
-                let number = |x: Option<f64>| x.map_or_else(String::new, |x| x.to_string());
-                let (ours, thesis) = (cell.ours.as_ref(), cell.thesis);
-                let (thesis_mean, thesis_std) = match thesis {
-                    Thesis::Accuracy { mean, std } => (mean.to_string(), std.to_string()),
-                    Thesis::Value { mean, .. } => (mean.to_string(), String::new()),
-                    Thesis::OutOfMemory => ("OOM".into(), String::new()),
-                    Thesis::Absent => Default::default(),
-                };
-                let fields = [
-                    self.table.to_string(),
-                    row.label.to_string(),
-                    row.recipe.map_or_else(String::new, |r| recipe_name(r).to_string()),
-                    column.to_string(),
-                    cell.dataset.clone(),
-                    status_name(cell.status).to_string(),
-                    ours.map_or_else(String::new, |o| o.runs.len().to_string()),
-                    number(ours.map(|o| o.mean)),
-                    number(ours.filter(|o| o.standard_error.is_some()).map(|o| o.std)),
-                    number(ours.and_then(|o| o.standard_error)),
-                    thesis_mean,
-                    thesis_std,
-                    number(cell.difference.map(|d| d.mean)),
-                    number(cell.difference.and_then(|d| d.standard_error)),
-                    cell.paired.and(row.baseline).unwrap_or("").to_string(),
-                    number(cell.paired.map(|d| d.mean)),
-                    number(cell.paired.and_then(|d| d.standard_error)),
-                    number(cell.claimed.map(|d| d.mean)),
-                    number(cell.claimed.and_then(|d| d.standard_error)),
-                    cell.message.clone().unwrap_or_default(),
-                ];
-                csv += &fields.map(|field| quote(&field)).join(",");
-                csv.push('\n');
-                for part in ours.map_or(&[][..], |o| &o.parts) {
-                    let spread = number((part.runs.len() > 1).then_some(part.std));
-                    let mut fields = vec![
-                        self.table.to_string(),
-                        format!("{}: {}", row.label, part.name),
-                        row.recipe.map_or_else(String::new, |r| recipe_name(r).to_string()),
-                        column.to_string(),
-                        cell.dataset.clone(),
-                        status_name(cell.status).to_string(),
-                        part.runs.len().to_string(),
-                        part.mean.to_string(),
-                        spread,
-                    ];
-                    // The columns of comparisons, which a part has none of.
-                    fields.resize(header.split(',').count(), String::new());
+                for mut fields in self.csv_lines(row, column, cell) {
+                    fields.resize(CSV_HEADER.split(',').count(), String::new());
                     csv += &fields.iter().map(|field| quote(field)).collect::<Vec<_>>().join(",");
                     csv.push('\n');
                 }
@@ -385,19 +374,79 @@ impl Report {
         }
         csv
     }
+
+    /// The fields of a cell's lines; those that are empty to the end are left out.
+    fn csv_lines(&self, row: &RowReport, column: &str, cell: &CellReport) -> Vec<Vec<String>> {
+        let place = |label: String| {
+            let recipe = row.recipe.map_or("", recipe_name);
+            let strings = [column, &cell.dataset, status_name(cell.status)].map(str::to_string);
+            [vec![self.table.to_string(), label, recipe.to_string()], strings.into()].concat()
+        };
+        let own = cell.csv_figures();
+        let no_figures = vec![String::new(); own.len()];
+        let mut pairs = cell.pairs.iter().filter(|pair| pair.has_figures());
+        let first = pairs.next().map_or_else(|| vec![String::new(); 5], Pair::csv_figures);
+        let message = vec![cell.message.clone().unwrap_or_default()];
+        let mut lines = vec![[place(row.label.to_string()), own, first, message].concat()];
+        lines.extend(pairs.map(|pair| {
+            let label = format!("{} minus {}", row.label, pair.baseline);
+            [place(label), no_figures.clone(), pair.csv_figures()].concat()
+        }));
+        for part in cell.ours.as_ref().map_or(&[][..], |ours| &ours.parts) {
+            let spread = number((part.runs.len() > 1).then_some(part.std));
+            let figures = vec![part.runs.len().to_string(), part.mean.to_string(), spread];
+            lines.push([place(format!("{}: {}", row.label, part.name)), figures].concat());
+        }
+        lines
+    }
+}
+
+const CSV_HEADER: &str = "table,row,recipe,column,dataset,status,runs,mean,std,standard_error,thesis_mean,thesis_std,\
+                          difference,difference_standard_error,baseline,paired_difference,paired_standard_error,\
+                          thesis_paired_difference,thesis_paired_standard_error,message";
+
+impl CellReport {
+    /// From `runs` to `difference_standard_error`.
+    fn csv_figures(&self) -> Vec<String> {
+        let ours = self.ours.as_ref();
+        let (thesis_mean, thesis_std) = match self.thesis {
+            Thesis::Accuracy { mean, std } => (mean.to_string(), std.to_string()),
+            Thesis::Value { mean, .. } => (mean.to_string(), String::new()),
+            Thesis::OutOfMemory => ("OOM".into(), String::new()),
+            Thesis::Absent => Default::default(),
+        };
+        vec![
+            ours.map_or_else(String::new, |o| o.runs.len().to_string()),
+            number(ours.map(|o| o.mean)),
+            number(ours.filter(|o| o.standard_error.is_some()).map(|o| o.std)),
+            number(ours.and_then(|o| o.standard_error)),
+            thesis_mean,
+            thesis_std,
+            number(self.difference.map(|d| d.mean)),
+            number(self.difference.and_then(|d| d.standard_error)),
+        ]
+    }
+}
+
+impl Pair {
+    /// From `baseline` to `thesis_paired_standard_error`.
+    fn csv_figures(&self) -> Vec<String> {
+        let figures = |d: Option<Difference>| [number(d.map(|d| d.mean)), number(d.and_then(|d| d.standard_error))];
+        let ([mean, error], [claimed, claimed_error]) = (figures(self.paired), figures(self.claimed));
+        vec![self.baseline.to_string(), mean, error, claimed, claimed_error]
+    }
 }
 
 /// Fills in the differences to baselines of the same recipe, ours and the thesis'.
 fn compare_with_baselines(rows: &mut [RowReport]) -> Result<()> {
     for at in 0..rows.len() {
-        let Some(name) = rows[at].baseline else { continue };
-        let base = rows.iter().position(|row| row.label == name && row.recipe == rows[at].recipe);
-        let Some(base) = base.map(|base| rows[base].cells.clone()) else { continue };
-        for (cell, base) in rows[at].cells.iter_mut().zip(&base) {
-            if let (Some(ours), Some(base)) = (&cell.ours, &base.ours) {
-                cell.paired = ours.minus_baseline(base)?;
+        for name in rows[at].baselines.clone() {
+            let base = rows.iter().position(|row| row.label == name && row.recipe == rows[at].recipe);
+            let Some(base) = base.map(|base| rows[base].cells.clone()) else { continue };
+            for (cell, base) in rows[at].cells.iter_mut().zip(&base) {
+                let pair = Pair::new(cell, name, base)?;
+                cell.pairs.push(pair);
             }
-            cell.claimed = cell.thesis.minus(base.thesis);
         }
     }
     Ok(())
@@ -415,6 +464,10 @@ fn status_name(status: Status) -> &'static str {
         Status::Failed => "failed",
         Status::NotRun => "not-run",
     }
+}
+
+fn number(x: Option<f64>) -> String {
+    x.map_or_else(String::new, |x| x.to_string())
 }
 
 fn quote(field: &str) -> String {
@@ -474,8 +527,72 @@ mod tests {
         assert_eq!((d.mean, d.is_clear), (3.0, false));
         assert!((d.standard_error.unwrap() - 2.5f64.sqrt()).abs() < 1e-12);
         assert_eq!(claim(81.0, 3.0).minus(Thesis::Absent), None);
+        // Seconds of IMDB-BINARY in the thesis' table of complexity, GRATIN and Vanilla: no spread, so nothing is clear.
+        let seconds = |mean| Thesis::Value { mean, unit: 0.01 };
+        let d = seconds(774.47).minus(seconds(765.96)).unwrap();
+        assert!((d.mean - 8.51).abs() < 1e-9, "{d:?}");
+        assert_eq!((d.standard_error, d.is_clear), (None, false));
+        assert_eq!(seconds(774.47).minus(Thesis::Absent), None);
+        assert_eq!(seconds(774.47).minus(claim(78.0, 4.0)), None, "seconds minus per cents are nothing");
         let elsewhere = ours(&[78.0, 59.0, 67.0], &["a", "c", "b"]);
         assert_eq!(a.minus_baseline(&elsewhere).unwrap(), None, "other splits are no pairs");
+    }
+
+    /// Made-up folds of the rows of `results_gcn` that matter, on MUTAG.
+    #[test]
+    fn a_row_is_shown_minus_two_others() {
+        use super::super::runner::{RunnerWatch, reproduce};
+        use super::super::tables::RESULTS_GCN;
+        let dir = tempfile::tempdir().unwrap();
+        let columns = vec!["mutag".into()];
+        let settings =
+            Settings { runs: 3, columns, ..Settings::new(dir.path().join("no-data"), dir.path().to_path_buf()) };
+        let folder = dir.path().join("cells");
+        std::fs::create_dir_all(&folder).unwrap();
+        for (label, values) in [
+            ("No Aug.", [70.0, 80.0, 75.0]),
+            ("retrain (ours)", [72.0, 79.0, 77.0]),
+            ("GRATIN", [73.0, 81.0, 80.0]),
+            ("SubMix", [70.0, 80.0, 78.0]),
+        ] {
+            let row = RESULTS_GCN.rows.iter().find(|row| row.label == label).unwrap();
+            let splits = (0..3).map(|fold| fold.to_string()).collect();
+            let cell = CellConfig::new(row.spec, "MUTAG", Recipe::Thesis, 3, 0).unwrap();
+            cell.store(Measured { values: values.to_vec(), splits, ..Measured::default() }, &folder).unwrap();
+        }
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let report = reproduce(&RESULTS_GCN, &settings, &RunnerWatch { on_cell: &|_| (), stop: &stop }).unwrap();
+        let row = |label: &str| report.rows.iter().find(|row| row.label == label).unwrap();
+        assert_eq!(row("GRATIN").baselines, ["No Aug.", "retrain (ours)"]);
+        assert_eq!((&row("retrain (ours)").baselines[..], report.baseline), (&["No Aug."][..], Some("No Aug.")));
+        assert!(row("No Aug.").baselines.is_empty());
+
+        // Minus none 3, 1, 5: mean 3, deviation 2. Minus retrain 1, 2, 3: mean 2, deviation 1, which 2 is beyond two of.
+        let gratin = &row("GRATIN").cells[0];
+        let [none, retrain] = &gratin.pairs[..] else { panic!("{gratin:?}") };
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} against {b}");
+        let (over_none, over_retrain) = (none.paired.unwrap(), retrain.paired.unwrap());
+        close(over_none.mean, 3.0);
+        close(over_none.standard_error.unwrap(), 2.0 / 3f64.sqrt());
+        close(over_retrain.mean, 2.0);
+        close(over_retrain.standard_error.unwrap(), 1.0 / 3f64.sqrt());
+        assert!(over_none.is_clear && over_retrain.is_clear);
+        close(none.claimed.unwrap().mean, 76.05 - 73.92);
+        assert_eq!((retrain.claimed, gratin.minus("retrain (ours)")), (None, Some(retrain)));
+        assert_eq!(gratin.minus("SubMix"), None);
+        assert_eq!(row("SubMix").cells[0].pairs.len(), 1);
+
+        let csv = report.csv();
+        let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert!(lines.iter().all(|fields| fields.len() == 20), "{csv}");
+        let line = |label: &str| lines.iter().find(|fields| fields[1] == label).unwrap()[6..19].join(",");
+        let own = line("GRATIN");
+        assert!(own.starts_with("3,78,") && own.contains(",No Aug.,3,1.15470053837925"), "{own}");
+        let further = line("GRATIN minus retrain (ours)");
+        assert!(further.starts_with(",,,,,,,,retrain (ours),2,0.57735026918962"), "{further}");
+        assert!(further.ends_with(",,"), "{further}");
+        assert!(line("GeoMix").contains(",No Aug.,,,0.4"), "a hole has the thesis' difference alone");
+        assert_eq!(lines.len(), 1 + 8 + 1, "{csv}");
     }
 
     #[test]

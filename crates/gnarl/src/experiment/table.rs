@@ -43,18 +43,36 @@ pub enum Baseline {
     None,
     /// All others with this row.
     Row(&'static str),
-    /// Some rows, named first, each with another.
-    Pairs(&'static [(&'static str, &'static str)]),
+    /// All others with this row, and some, named first, with another besides.
+    RowAnd(&'static str, Pairs),
+    /// Some rows, named first, each with another; a row may stand in several pairs.
+    Pairs(Pairs),
 }
 
+/// Rows, each with one that it is compared with.
+pub type Pairs = &'static [(&'static str, &'static str)];
+
 impl Baseline {
-    /// The row that a row is compared with.
-    pub fn of(self, label: &str) -> Option<&'static str> {
+    /// The row that all others are compared with, where there is one.
+    pub fn row(self) -> Option<&'static str> {
         match self {
-            Baseline::None => None,
-            Baseline::Row(baseline) => (baseline != label).then_some(baseline),
-            Baseline::Pairs(pairs) => pairs.iter().find(|(row, _)| *row == label).map(|(_, baseline)| *baseline),
+            Baseline::Row(row) | Baseline::RowAnd(row, _) => Some(row),
+            Baseline::None | Baseline::Pairs(_) => None,
         }
+    }
+
+    /// The pairs that are named one by one.
+    pub fn pairs(self) -> Pairs {
+        match self {
+            Baseline::RowAnd(_, pairs) | Baseline::Pairs(pairs) => pairs,
+            Baseline::None | Baseline::Row(_) => &[],
+        }
+    }
+
+    /// The rows that a row is compared with, in order.
+    pub fn of(self, label: &str) -> Vec<&'static str> {
+        let named = self.pairs().iter().filter(|(row, _)| *row == label).map(|(_, baseline)| *baseline);
+        self.row().filter(|row| *row != label).into_iter().chain(named).collect()
     }
 }
 
@@ -409,7 +427,7 @@ impl Table {
     }
 
     /// What is wrong with it, if anything: rows of another length than the columns, names that stand twice, datasets
-    /// nobody knows, figures that cannot be.
+    /// nobody knows, comparisons that say nothing, figures that cannot be.
     pub fn flaw(&self) -> Option<String> {
         let twice =
             |names: &[&'static str]| (1..names.len()).find(|&i| names[..i].contains(&names[i])).map(|i| names[i]);
@@ -420,13 +438,18 @@ impl Table {
         if let Some(name) = self.columns.iter().find(|name| dataset_name(name).is_none()) {
             return Some(format!("dataset {name} is in no registry"));
         }
-        let baselines: Vec<&str> = match self.baseline {
-            Baseline::None => Vec::new(),
-            Baseline::Row(name) => vec![name],
-            Baseline::Pairs(pairs) => pairs.iter().flat_map(|(row, baseline)| [*row, *baseline]).collect(),
-        };
-        if let Some(baseline) = baselines.iter().find(|name| !labels.contains(name)) {
+        let paired = self.baseline.pairs().iter().flat_map(|(row, baseline)| [*row, *baseline]);
+        if let Some(baseline) = self.baseline.row().into_iter().chain(paired).find(|name| !labels.contains(name)) {
             return Some(format!("baseline {baseline} is no row"));
+        }
+        for label in &labels {
+            let baselines = self.baseline.of(label);
+            if let Some(name) = twice(&baselines) {
+                return Some(format!("{label} is compared with {name} twice"));
+            }
+            if baselines.contains(label) {
+                return Some(format!("{label} is compared with itself"));
+            }
         }
         self.rows.iter().find_map(|row| {
             if row.figures.len() != self.columns.len() {
@@ -472,7 +495,18 @@ mod tests {
     use super::super::attacked::{DICE, defended, noise, under};
     use super::super::graphs::{accuracy, augmentation_time, graph_training_time};
     use super::*;
+    use crate::augment::DensityKind;
     use crate::task::recipe::Recipe;
+
+    #[test]
+    fn a_row_may_be_compared_with_several() {
+        let and = Baseline::RowAnd("a", &[("c", "b")]);
+        assert_eq!([and.of("a"), and.of("b"), and.of("c")], [vec![], vec!["a"], vec!["a", "b"]]);
+        let pairs = Baseline::Pairs(&[("c", "a"), ("b", "a"), ("c", "b")]);
+        assert_eq!([pairs.of("a"), pairs.of("b"), pairs.of("c")], [vec![], vec!["a"], vec!["a", "b"]]);
+        assert_eq!((and.row(), pairs.row(), Baseline::Row("a").of("c")), (Some("a"), None, vec!["a"]));
+        assert!(Baseline::None.of("a").is_empty());
+    }
 
     #[test]
     fn flaws_are_named() {
@@ -493,6 +527,12 @@ mod tests {
         assert_eq!(flaw(Table { rows: &[ROW, ROW], ..GOOD }), "a stands twice");
         assert_eq!(flaw(Table { baseline: Baseline::Row("b"), ..GOOD }), "baseline b is no row");
         assert_eq!(flaw(Table { baseline: Baseline::Pairs(&[("a", "c")]), ..GOOD }), "baseline c is no row");
+        assert_eq!(flaw(Table { baseline: Baseline::RowAnd("a", &[("d", "a")]), ..GOOD }), "baseline d is no row");
+        assert_eq!(flaw(Table { baseline: Baseline::Pairs(&[("a", "a")]), ..GOOD }), "a is compared with itself");
+        const TWO: Table = Table { rows: &[ROW, Row { label: "b", ..ROW }], ..GOOD };
+        let twice = Baseline::RowAnd("a", &[("b", "a")]);
+        assert_eq!(flaw(Table { baseline: twice, ..TWO }), "b is compared with a twice");
+        assert_eq!(Table { baseline: Baseline::RowAnd("a", &[("a", "b")]), ..TWO }.flaw(), None);
         const GCN: Model = Model::new(Backbone::Gcn, Recipe::ThesisCh5);
         const UNREAD: Row = Row { spec: defended(GCN, DICE), ..ROW };
         assert_eq!(flaw(Table { rows: &[UNREAD], ..GOOD }), "a: shows an inference that it does not run");
@@ -506,6 +546,8 @@ mod tests {
         );
         const TOO_MUCH: Row = Row { spec: accuracy(PLAIN.corrupted(1.5)), ..ROW };
         assert!(flaw(Table { rows: &[TOO_MUCH], ..GOOD }).starts_with("a: corruption: a share of 1.5"));
+        const UNDRAWN: Row = Row { spec: accuracy(PLAIN.drawn_from(DensityKind::Shared)), ..ROW };
+        assert_eq!(flaw(Table { rows: &[UNDRAWN], ..GOOD }), "a: draws from shared, which none does not do");
         const IN_SECONDS: Row = Row { spec: graph_training_time(PLAIN), figures: &[value(812.5, 0.1)], ..ROW };
         assert_eq!(Table { rows: &[IN_SECONDS], ..GOOD }.flaw(), None);
         const HUGE: Row = Row { figures: &[acc(100.1, 1.0)], ..ROW };

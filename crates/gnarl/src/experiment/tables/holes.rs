@@ -21,6 +21,15 @@ pub const G_MIXUP: &str = "G-Mixup is not in gnarl yet";
 /// An augmentation.
 pub const GEO_MIX: &str = "GeoMix is not in gnarl yet";
 
+/// A density of latent vectors.
+pub const VARIATIONAL: &str = "mixtures fitted by variational Bayes are not in gnarl yet";
+/// A density of latent vectors.
+pub const KERNELS: &str = "kernel density estimation is not in gnarl yet";
+/// A density of latent vectors.
+pub const COPULA: &str = "copulas are not in gnarl yet";
+/// A density of latent vectors.
+pub const GAN: &str = "adversarial networks that draw vectors are not in gnarl yet";
+
 /// The note of ch. 5's tables.
 pub const STUDY_5: &str = "two convolutions of 16 without bias, a linear layer, no weight decay, features row-normalised; every run's attack is made against its own model";
 /// The note of ch. 6's tables.
@@ -35,6 +44,8 @@ pub const GCORN_OF_5: &str =
 pub const FOLDS: &str = "runs are folds, ten at most, stratified and shuffled by the seed; a fold of MUTAG counts with the mean of three initialisations. gnarl train with the same --recipe, --runs and --inits gives the same figures";
 /// What GRATIN is read against.
 pub const READ_AGAINST_RETRAIN: &str = "retrain is the control that the thesis lacks: the fresh head of GRATIN, in as many steps, on the original vectors alone; what GRATIN gives beyond it is due to new vectors";
+/// Of densities.
+pub const DENSITIES: &str = "the rows of one Gaussian are ours: a covariance shrunken as Ledoit and Wolf do it, of the class alone or shared by all; every density draws as many vectors, for the same fresh head";
 /// Of changed graphs.
 pub const STRENGTHS: &str =
     "the thesis states no strengths of its baselines: 0.2 of edges or nodes, SubMix up to 0.4 of the smaller graph";

@@ -3,6 +3,8 @@
 // Accuracies happen to look like constants of nature.
 #![allow(clippy::approx_constant)]
 
+mod ablation_gcn;
+mod ablation_gin;
 mod additional_ca_gcn;
 mod comb_centralities_1;
 mod comb_centralities_2;
@@ -42,6 +44,8 @@ mod structural_perturbations;
 mod structure_results;
 mod topological_gcn;
 
+pub use ablation_gcn::ABLATION_GCN;
+pub use ablation_gin::ABLATION_GIN;
 pub use additional_ca_gcn::ADDITIONAL_CA_GCN;
 pub use comb_centralities_1::COMB_CENTRALITIES_1;
 pub use comb_centralities_2::COMB_CENTRALITIES_2;
@@ -83,7 +87,7 @@ pub use topological_gcn::TOPOLOGICAL_GCN;
 use super::table::Table;
 
 /// All of them, in the order of the thesis.
-pub const ALL: [&Table; 37] = [
+pub const ALL: [&Table; 39] = [
     &TOPOLOGICAL_GCN,
     &COMB_CENTRALITIES_1,
     &ADDITIONAL_CA_GCN,
@@ -117,6 +121,8 @@ pub const ALL: [&Table; 37] = [
     &RESULTS_GIN,
     &RESULTS_STRUCTURE_CORR,
     &CONFIG_MODELS,
+    &ABLATION_GCN,
+    &ABLATION_GIN,
     &COMPLEXITY,
     &RESULTS_GCN_CLASSIC_BASELINES,
     &RESULTS_GIN_CLASSIC_BASELINES,
@@ -175,6 +181,7 @@ mod tests {
                         (Spec::Graphs { classifier, measure }, Work::Graphs(runs)) => {
                             runs.network.check().unwrap();
                             assert_eq!((runs.recipe, runs.more.augment), (recipe, classifier.augment), "{}", row.label);
+                            assert_eq!(runs.more.augmentation.density, classifier.density, "{}", row.label);
                             assert_eq!(runs.more.timed, measure != Measure::TestAccuracy, "{}", row.label);
                         }
                         (spec, work) => assert!(
@@ -275,6 +282,14 @@ mod tests {
         assert_eq!(figure(&RESULTS_STRUCTURE_CORR, "20 %: No Aug. (ours)", "DD"), Figure::Absent);
         assert_eq!(figure(&CONFIG_MODELS, "Config Models w/ GIN", "MUTAG"), acc(81.43, 10.05));
         assert_eq!(figure(&CONFIG_MODELS, "Config Models w/ GCN", "PROTEINS"), acc(70.08, 4.93));
+        assert_eq!(figure(&ABLATION_GCN, "GMM w/ EM", "MUTAG"), acc(76.05, 6.47));
+        assert_eq!(figure(&ABLATION_GCN, "GMM w/ VBI", "IMDB-BINARY"), acc(71.0, 4.21));
+        assert_eq!(figure(&ABLATION_GCN, "KDE", "IMDB-BINARY"), acc(55.9, 10.29));
+        assert_eq!(figure(&ABLATION_GCN, "GAN", "DD"), acc(66.26, 3.72));
+        assert_eq!(figure(&ABLATION_GCN, "one Gaussian, shrunken (ours)", "DD"), Figure::Absent);
+        assert_eq!(figure(&ABLATION_GIN, "GMM w/ EM", "DD"), acc(68.61, 4.62));
+        assert_eq!(figure(&ABLATION_GIN, "Copula", "PROTEINS"), acc(70.16, 4.55));
+        assert_eq!(figure(&ABLATION_GIN, "KDE", "IMDB-MULTI"), acc(41.46, 3.02));
         assert_eq!(figure(&RESULTS_GCN_CLASSIC_BASELINES, "SubMix", "PROTEINS"), acc(59.74, 2.83));
         assert_eq!(figure(&RESULTS_GCN_CLASSIC_BASELINES, "No Aug.", "DD"), acc(69.69, 2.89));
         assert_eq!(figure(&RESULTS_GIN_CLASSIC_BASELINES, "DropEdge", "IMDB-MULTI"), acc(43.67, 6.58));

@@ -36,6 +36,7 @@ const PAIRS: &[(&str, &str)] = &[
     ("10 %: NoisyGNN", "10 %: No Aug. (ours)"),
     ("10 %: retrain (ours)", "10 %: No Aug. (ours)"),
     ("10 %: GRATIN", "10 %: No Aug. (ours)"),
+    ("10 %: GRATIN", "10 %: retrain (ours)"),
     ("20 %: DropNode", "20 %: No Aug. (ours)"),
     ("20 %: DropEdge", "20 %: No Aug. (ours)"),
     ("20 %: SubMix", "20 %: No Aug. (ours)"),
@@ -44,6 +45,7 @@ const PAIRS: &[(&str, &str)] = &[
     ("20 %: NoisyGNN", "20 %: No Aug. (ours)"),
     ("20 %: retrain (ours)", "20 %: No Aug. (ours)"),
     ("20 %: GRATIN", "20 %: No Aug. (ours)"),
+    ("20 %: GRATIN", "20 %: retrain (ours)"),
 ];
 
 const ROWS: &[Row] = &[
