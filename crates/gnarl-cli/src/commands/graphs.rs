@@ -436,9 +436,7 @@ pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant)
     graph.augmentation = args.study.settings();
     set(&mut graph.head_epochs, args.study.head_epochs);
     set(&mut graph.components, args.study.components);
-    if graph.augmentation.density != DensityKind::Mixture {
-        graph.components = Components::Fixed(1);
-    }
+    graph.components = graph.augmentation.density.components(graph.components);
     let keep_degrees = args.study.keep_degrees;
     let corruption = args.study.corrupt.map(Corruption::new).transpose()?;
     graph.corruption = corruption.map(|edges| TrainingCorruption { edges, keep_degrees });

@@ -95,7 +95,7 @@ impl Classifier {
             augment,
             augmentation: AugmentSettings { copies: self.copies, density: self.density, ..config.augmentation },
             head_epochs,
-            components,
+            components: self.density.components(components),
             inits: inits(dataset),
             timed: measure.is_seconds(),
         };

@@ -39,6 +39,14 @@ impl DensityKind {
     pub const ALL: [(&'static str, DensityKind); 3] =
         [("mixture", DensityKind::Mixture), ("shrunken", DensityKind::Shrunken), ("shared", DensityKind::Shared)];
 
+    /// How many components it has, of those that a mixture would have.
+    pub fn components(self, of_mixture: Components) -> Components {
+        match self {
+            DensityKind::Mixture => of_mixture,
+            DensityKind::Shrunken | DensityKind::Shared => Components::Fixed(1),
+        }
+    }
+
     /// Fits one to the points of a class. `deviations` are the points of all classes minus their class' mean; `components` is for mixtures.
     pub fn fit(
         self,
