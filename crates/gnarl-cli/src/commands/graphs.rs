@@ -366,22 +366,23 @@ impl AugmentationReport {
     /// Accuracies without it, of its control where there is one, and with it.
     fn table(&self, with: &Accuracy) -> comfy_table::Table {
         let nothing = || "-".to_string();
-        let none = [self.none_test_accuracy.text(), nothing(), nothing()];
-        let own = [with.text(), difference(&self.minus_none), real(self.seconds)];
-        let Some((retrain, minus_retrain)) = self.retrain_test_accuracy.as_ref().zip(self.minus_retrain.as_ref())
-        else {
-            let mut table = output::table(&["augmentation", ">test accuracy", ">minus none", ">seconds"]);
-            table.add_row(["none".into()].into_iter().chain(none));
-            table.add_row([self.name.to_string()].into_iter().chain(own));
-            return table;
-        };
-        let headers = ["augmentation", ">test accuracy", ">minus none", ">seconds", ">minus retrain"];
+        let mut rows = vec![["none".into(), self.none_test_accuracy.text(), nothing(), nothing(), nothing()]];
+        let mut headers = vec!["augmentation", ">test accuracy", ">minus none", ">minus retrain", ">seconds"];
+        if let Some(retrain) = &self.retrain_test_accuracy {
+            let minus_none = paired_difference(&retrain.runs, &self.none_test_accuracy.runs);
+            let minus_none = minus_none.map_or_else(|_| nothing(), |of| difference(&of));
+            rows.push(["retrain".into(), retrain.text(), minus_none, nothing(), nothing()]);
+        }
+        let minus_retrain = self.minus_retrain.as_ref().map_or_else(nothing, difference);
+        let minus_none = difference(&self.minus_none);
+        rows.push([self.name.to_string(), with.text(), minus_none, minus_retrain, real(self.seconds)]);
+        let has_control = self.minus_retrain.is_some();
+        let is_shown = |column: usize| has_control || headers[column] != ">minus retrain";
+        let shown: Vec<usize> = (0..headers.len()).filter(|&column| is_shown(column)).collect();
+        headers = shown.iter().map(|&column| headers[column]).collect();
         let mut table = output::table(&headers);
-        let minus_none = paired_difference(&retrain.runs, &self.none_test_accuracy.runs);
-        let control = [retrain.text(), minus_none.map_or_else(|_| nothing(), |d| difference(&d)), nothing()];
-        let rows = [("none".to_string(), none, nothing()), ("retrain".into(), control, nothing())];
-        for (name, cells, last) in rows.into_iter().chain([(self.name.to_string(), own, difference(minus_retrain))]) {
-            table.add_row([name].into_iter().chain(cells).chain([last]));
+        for row in rows {
+            table.add_row(shown.iter().map(|&column| &row[column]));
         }
         table
     }
