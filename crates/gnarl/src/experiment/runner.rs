@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gnarl_graph::dataset::{self, Loaded, registry};
 use serde::Serialize;
@@ -141,7 +141,7 @@ pub fn reproduce(table: &Table, settings: &Settings, watch: &RunnerWatch<'_>) ->
     // cell within it, and hold up the first until that is done.
     let workers = rayon::current_num_threads().min(open.len());
     std::thread::scope(|scope| {
-        for _ in 0..workers {
+        let work = || {
             scope.spawn(|| {
                 while !watch.stop.load(Ordering::Relaxed) && lock(&broken).is_none() {
                     let Some(&i) = open.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
@@ -162,8 +162,10 @@ pub fn reproduce(table: &Table, settings: &Settings, watch: &RunnerWatch<'_>) ->
                     lock(&found).push((i, outcome));
                     (watch.on_cell)(&clock.advance(&plans[i], is_measured));
                 }
-            });
-        }
+            })
+        };
+        let working: Vec<_> = (0..workers).map(|_| work()).collect();
+        help_the_pool(|| working.iter().all(|worker| worker.is_finished()));
     });
     if let Some(e) = lock(&broken).take() {
         return Err(e);
@@ -173,6 +175,15 @@ pub fn reproduce(table: &Table, settings: &Settings, watch: &RunnerWatch<'_>) ->
     }
     let outcomes = (0..plans.len()).map(|i| outcomes[first(i)].clone().unwrap_or(Outcome::NotRun)).collect();
     Report::new(table, settings, &plans, outcomes, start.elapsed().as_secs_f64())
+}
+
+/// Until it is done: where this thread is one of the pool's, takes part in its work, which would have one thread less otherwise.
+fn help_the_pool(is_done: impl Fn() -> bool) {
+    while rayon::current_thread_index().is_some() && !is_done() {
+        if rayon::yield_now() != Some(rayon::Yield::Executed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 }
 
 /// The report with every other cell of the table that is kept under the same runs and seed, whatever its recipe: what
