@@ -345,7 +345,7 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(fail(&["--components", "3"]).contains("--components: belongs to --augment gratin"));
     assert!(fail(&["--augment", "gratin", "--components", "0"]).contains("neither a number of at least 1 nor auto"));
     let one = &["--augment", "gratin", "--density", "shared", "--components", "3"];
-    assert!(fail(one).contains("--components: belongs to mixtures; shared is one Gaussian"));
+    assert!(fail(one).contains("--components: belongs to mixtures; shared is one Gaussian a class"));
     assert!(fail(&["--density", "shared"]).contains("--density: belongs to --augment gratin"));
     assert!(fail(&["--draws", "level"]).contains("--draws: belongs to --augment retrain or gratin"));
     assert!(

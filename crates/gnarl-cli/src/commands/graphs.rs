@@ -188,10 +188,10 @@ impl StudyArgs {
                 return Err(Error::argument(option, "belongs to --augment gratin, which was not asked for"));
             }
         }
-        if let (Some(_), Some(density @ (DensityKind::Shrunken | DensityKind::Shared))) =
-            (self.components, self.density)
+        if let (Some(_), Some(density)) = (self.components, self.density.filter(|density| !density.takes_components()))
         {
-            return Err(Error::argument("--components", format!("belongs to mixtures; {density} is one Gaussian")));
+            let what = format!("belongs to mixtures; {density} is {}", density.about());
+            return Err(Error::argument("--components", what));
         }
         if self.through.is_some() && self.select.is_none() && self.influence.is_none() {
             return Err(Error::argument("--through", "belongs to --select and --influence, which were not asked for"));
@@ -366,24 +366,23 @@ impl AugmentationReport {
     /// Accuracies without it, of its control where there is one, and with it.
     fn table(&self, with: &Accuracy) -> comfy_table::Table {
         let nothing = || "-".to_string();
-        let mut rows = vec![["none".into(), self.none_test_accuracy.text(), nothing(), nothing(), nothing()]];
+        let mut rows = vec![vec!["none".into(), self.none_test_accuracy.text(), nothing(), nothing(), nothing()]];
         let mut headers = vec!["augmentation", ">test accuracy", ">minus none", ">minus retrain", ">seconds"];
         if let Some(retrain) = &self.retrain_test_accuracy {
             let minus_none = paired_difference(&retrain.runs, &self.none_test_accuracy.runs);
             let minus_none = minus_none.map_or_else(|_| nothing(), |of| difference(&of));
-            rows.push(["retrain".into(), retrain.text(), minus_none, nothing(), nothing()]);
+            rows.push(vec!["retrain".into(), retrain.text(), minus_none, nothing(), nothing()]);
         }
         let minus_retrain = self.minus_retrain.as_ref().map_or_else(nothing, difference);
         let minus_none = difference(&self.minus_none);
-        rows.push([self.name.to_string(), with.text(), minus_none, minus_retrain, real(self.seconds)]);
-        let has_control = self.minus_retrain.is_some();
-        let is_shown = |column: usize| has_control || headers[column] != ">minus retrain";
-        let shown: Vec<usize> = (0..headers.len()).filter(|&column| is_shown(column)).collect();
-        headers = shown.iter().map(|&column| headers[column]).collect();
-        let mut table = output::table(&headers);
-        for row in rows {
-            table.add_row(shown.iter().map(|&column| &row[column]));
+        rows.push(vec![self.name.to_string(), with.text(), minus_none, minus_retrain, real(self.seconds)]);
+        if self.minus_retrain.is_none() {
+            const MINUS_RETRAIN: usize = 3;
+            headers.remove(MINUS_RETRAIN);
+            rows.iter_mut().for_each(|row| _ = row.remove(MINUS_RETRAIN));
         }
+        let mut table = output::table(&headers);
+        table.add_rows(rows);
         table
     }
 }
@@ -532,18 +531,18 @@ impl SetReport {
     /// From what vectors were drawn, and how many.
     fn drawn(&self) -> String {
         let GraphConfig { augmentation, .. } = &self.config.graph;
-        let of = match (augmentation.density, self.augmentation.as_ref().and_then(|report| report.gaussians)) {
-            (DensityKind::Mixture, Some((least, most))) if least == most => format!("mixtures of {most}"),
-            (DensityKind::Mixture, Some((least, most))) => format!("mixtures of {least} to {most}"),
-            (DensityKind::Mixture, None) => "mixtures".into(),
-            (DensityKind::Shrunken, _) => "one Gaussian a class, shrunken".into(),
-            (DensityKind::Shared, _) => "one Gaussian a class, their shrunken covariance shared".into(),
+        let density = augmentation.density;
+        let gaussians = self.augmentation.as_ref().and_then(|report| report.gaussians);
+        let count = match gaussians.filter(|_| density.takes_components()) {
+            Some((least, most)) if least == most => format!(" ({most})"),
+            Some((least, most)) => format!(" ({least} to {most})"),
+            None => String::new(),
         };
         let many = match augmentation.draws {
             Draws::AsMany => "as many as the class has graphs",
             Draws::Level => "up to twice the graphs of the largest class",
         };
-        format!("{of}; {many}")
+        format!("{}{count}; {many}", density.about())
     }
 }
 

@@ -1,6 +1,5 @@
 //! How many vectors of each class a fresh head gets beside the original ones.
 
-use std::fmt;
 use std::str::FromStr;
 
 use gnarl_graph::random::stream;
@@ -46,13 +45,6 @@ impl Draws {
             repeated.extend((0..count).map(|_| own[rng.random_range(0..own.len())]));
         }
         repeated
-    }
-}
-
-impl fmt::Display for Draws {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = Self::ALL.iter().find(|(_, draws)| draws == self);
-        f.write_str(found.map_or("", |(name, _)| name))
     }
 }
 

@@ -39,12 +39,23 @@ impl DensityKind {
     pub const ALL: [(&'static str, DensityKind); 3] =
         [("mixture", DensityKind::Mixture), ("shrunken", DensityKind::Shrunken), ("shared", DensityKind::Shared)];
 
+    /// What it is, in words.
+    pub fn about(self) -> &'static str {
+        match self {
+            DensityKind::Mixture => "a mixture of Gaussians for each class",
+            DensityKind::Shrunken => "one Gaussian a class, shrunken",
+            DensityKind::Shared => "one Gaussian a class, their shrunken covariance shared",
+        }
+    }
+
+    /// Whether somebody says how many components it has.
+    pub fn takes_components(self) -> bool {
+        self == DensityKind::Mixture
+    }
+
     /// How many components it has, of those that a mixture would have.
     pub fn components(self, of_mixture: Components) -> Components {
-        match self {
-            DensityKind::Mixture => of_mixture,
-            DensityKind::Shrunken | DensityKind::Shared => Components::Fixed(1),
-        }
+        if self.takes_components() { of_mixture } else { Components::Fixed(1) }
     }
 
     /// Fits one to the points of a class. `deviations` are the points of all classes minus their class' mean; `components` is for mixtures.
