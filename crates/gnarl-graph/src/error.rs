@@ -2,6 +2,7 @@
 //!
 //! A message says what was wrong, where, and what to do, on one line: the command line prints it unchanged.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// `Result` with this crate's [`enum@Error`].
@@ -14,8 +15,8 @@ pub enum Error {
     /// An argument outside its allowed range.
     #[error("{op}: {what}")]
     Argument {
-        /// The operation that refused, e.g. `"erdos_renyi"`.
-        op: &'static str,
+        /// The operation or the setting that refused, e.g. `"erdos_renyi"`.
+        op: Cow<'static, str>,
         /// The offending value and the allowed range.
         what: String,
     },
@@ -44,7 +45,7 @@ pub enum Error {
     #[error("unknown {kind} '{name}'; {hint}")]
     Unknown {
         /// What kind of name, e.g. `"dataset"`.
-        kind: &'static str,
+        kind: Cow<'static, str>,
         /// The name as given.
         name: String,
         /// Near misses or the whole list.
@@ -89,8 +90,13 @@ pub enum Error {
 
 impl Error {
     /// An [`Error::Argument`].
-    pub fn argument(op: &'static str, what: impl Into<String>) -> Self {
-        Error::Argument { op, what: what.into() }
+    pub fn argument(op: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {
+        Error::Argument { op: op.into(), what: what.into() }
+    }
+
+    /// An [`Error::Argument`] about a setting by its name.
+    pub fn setting(name: &str, what: impl Into<String>) -> Self {
+        Error::Argument { op: name.to_string().into(), what: what.into() }
     }
 
     /// An [`Error::Data`].
@@ -104,7 +110,11 @@ impl Error {
     }
 
     /// An [`Error::Unknown`] that offers the names closest to `name` among `known`.
-    pub fn unknown<'a>(kind: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn unknown<'a>(
+        kind: impl Into<Cow<'static, str>>,
+        name: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         let lower = name.to_lowercase();
         let mut near: Vec<(f64, &str)> = known
@@ -119,7 +129,7 @@ impl Error {
             let near: Vec<&str> = near.into_iter().take(3).map(|(_, k)| k).collect();
             format!("did you mean {}?", near.join(" or "))
         };
-        Error::Unknown { kind, name: name.to_string(), hint }
+        Error::Unknown { kind: kind.into(), name: name.to_string(), hint }
     }
 }
 

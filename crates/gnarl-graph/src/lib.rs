@@ -12,6 +12,7 @@
 //! | [`properties`] | density, components, homophily, diameter, Dirichlet energy |
 //! | [`distance`] | distances between graphs, with and without known alignment |
 //! | [`metrics`] | accuracy, AMI, ARI, modularity, success rate, histograms |
+//! | [`names`] | lists of choices, and all that follows from a list |
 //! | [`random`] | one seed, a stream per purpose |
 //!
 //! # One word per thing
@@ -33,12 +34,14 @@ pub mod graph_set;
 pub mod labels;
 pub mod matrix;
 pub mod metrics;
+pub mod names;
 pub mod operator;
 pub mod properties;
 pub mod random;
 pub mod spectrum;
 pub mod split;
 
+pub use dataset::{Benchmark, Content, Dataset, Part, SplitData};
 pub use error::{Error, Result};
 pub use features::Features;
 pub use graph::{BuildReport, Graph};

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 
 use gnarl_graph::Error;
-use gnarl_graph::dataset::{Dataset, facts, load, protocol_folds, protocol_splits};
+use gnarl_graph::dataset::{Content, facts, load, protocol_folds, protocol_splits};
 use serde_json::Value;
 
 /// Integers and keys exactly, other numbers to 1e-9 of their size.
@@ -37,9 +37,9 @@ fn every_reference_figure_is_reproduced() {
     let stats: Value = serde_json::from_str(&std::fs::read_to_string(dir.join("STATS.json")).unwrap()).unwrap();
     for (name, expected) in stats.as_object().unwrap() {
         let loaded = load(name, &dir, 0).unwrap();
-        let mut found = match &loaded.dataset {
-            Dataset::Node(graph) => facts::node_facts(graph, &loaded.report, &loaded.name).unwrap(),
-            Dataset::Graphs(set) => facts::graph_set_facts(set),
+        let mut found = match &loaded.content {
+            Content::Graph(graph) => facts::node_facts(graph, &loaded.report, &loaded.name).unwrap(),
+            Content::Graphs(set) => facts::graph_set_facts(set),
         };
         assert_eq!(facts::mismatches(loaded.entry.unwrap(), &found), [], "{name}");
         // The one key that the reference lacks, and the one dataset that has it.

@@ -94,8 +94,8 @@ impl WhiteBox {
     }
 
     /// Class scores without dropout. Gradients reach the input and the values of the operator where they are variables.
-    pub fn forward(&self, hear: &Propagation, input: &Input) -> Result<Tensor> {
-        Ok(self.network.forward(hear, input, &Pass::evaluation(&self.weights))?)
+    pub fn forward(&self, propagation: &Propagation, input: &Input) -> Result<Tensor> {
+        Ok(self.network.forward(propagation, input, &Pass::evaluation(&self.weights))?)
     }
 
     /// The same network on fewer features, where all it does to features is linear and narrower than they are.
@@ -108,9 +108,14 @@ impl WhiteBox {
     }
 
     /// [`forward`](Self::forward) from coordinates `X Q` in the basis of [`reduced`](Self::reduced).
-    pub fn forward_reduced(&self, reduced: &Reduced, hear: &Propagation, coordinates: &Tensor) -> Result<Tensor> {
+    pub fn forward_reduced(
+        &self,
+        reduced: &Reduced,
+        propagation: &Propagation,
+        coordinates: &Tensor,
+    ) -> Result<Tensor> {
         let input = Input::Dense(coordinates.clone());
-        Ok(self.network.forward(hear, &input, &Pass::evaluation(&reduced.weights))?)
+        Ok(self.network.forward(propagation, &input, &Pass::evaluation(&reduced.weights))?)
     }
 }
 
@@ -145,8 +150,8 @@ impl Classifier for Leaving {
     }
 
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        let hear = propagation(graph, self.exits.config().backbone, self.operator)?;
-        let scores = self.exits.predict(&hear, &input(graph)?)?;
+        let propagation = propagation(graph, self.exits.config().backbone, self.operator)?;
+        let scores = self.exits.predict(&propagation, &input(graph)?)?;
         let structure = Structure::new(graph, &self.policy.kinds())?;
         let chosen = self.policy.exits(&structure, &Answers::new(&scores)?)?;
         let scores = scores.iter().map(|s| s.to_vec2::<f32>()).collect::<candle_core::Result<Vec<_>>>()?;
@@ -266,10 +271,10 @@ mod tests {
             let model = WhiteBox::new(network, OperatorChoice::Usual).unwrap();
             let Some(reduced) = model.reduced().unwrap() else { continue };
             with_reduction.push(name);
-            let (hear, input) = (model.propagation(&graph).unwrap(), model.input(&graph).unwrap());
+            let (propagation, input) = (model.propagation(&graph).unwrap(), model.input(&graph).unwrap());
             let coordinates = reduced.coordinates(&input).unwrap();
             assert!(coordinates.dims()[1] == reduced.dim() && reduced.dim() <= 16, "{name}: {}", reduced.dim());
-            let by_reduced = model.forward_reduced(reduced, &hear, &coordinates).unwrap();
+            let by_reduced = model.forward_reduced(reduced, &propagation, &coordinates).unwrap();
             let [scores, by_reduced] =
                 [model.scores(&graph).unwrap(), to_matrix(&by_reduced).unwrap()].map(|m| m.data().to_vec());
             assert_close(&by_reduced, &scores, 1e-5, name);

@@ -53,7 +53,7 @@ fn an_untrained_cgcn_is_a_gcn() {
             let scores = |preparation: Preparation| {
                 let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
                 let network = prepared.network(&network(backbone), 3).unwrap();
-                let scores = predict(&network, &prepared.hear, &prepared.input).unwrap();
+                let scores = predict(&network, &prepared.propagation, &prepared.input).unwrap();
                 scores.flatten_all().unwrap().to_vec1::<f32>().unwrap()
             };
             let ours = scores(preparation("degree", &op.to_string()));
@@ -122,15 +122,15 @@ fn a_checkpoint_brings_the_learned_operator_back() {
     let (checkpoint, loaded) = Checkpoint::load(&file).unwrap();
     assert_eq!(serde_json::from_value::<Preparation>(checkpoint.preparation).unwrap(), how);
     assert_eq!(loaded.operator_scalars().unwrap(), run.operator);
-    let scores = |network| predict(network, &prepared.hear, &prepared.input).unwrap().to_vec2::<f32>().unwrap();
+    let scores = |network| predict(network, &prepared.propagation, &prepared.input).unwrap().to_vec2::<f32>().unwrap();
     assert_eq!(scores(&loaded), scores(&trained));
     // A network with scalars on a fixed operator, and the other way round, is a mistake and not a guess.
     let fixed = Preparation { operator: OperatorChoice::Usual, ..how };
     let fixed = Prepared::new(&graph, Backbone::Gcn, fixed).unwrap();
-    let e = predict(&loaded, &fixed.hear, &fixed.input).unwrap_err().to_string();
+    let e = predict(&loaded, &fixed.propagation, &fixed.input).unwrap_err().to_string();
     assert!(e.contains("the operator is not learned"), "{e}");
     let plain = fixed.network(&network(Backbone::Gcn), 1).unwrap();
-    let e = predict(&plain, &prepared.hear, &prepared.input).unwrap_err().to_string();
+    let e = predict(&plain, &prepared.propagation, &prepared.input).unwrap_err().to_string();
     assert!(e.contains("no scalars for it"), "{e}");
 }
 

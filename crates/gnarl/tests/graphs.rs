@@ -69,7 +69,7 @@ fn classifier_config(backbone: Backbone) -> ClassifierConfig {
 }
 
 fn classifier(data: &GraphData, mut config: ClassifierConfig) -> GraphClassifier {
-    let learnable = &data.hear().learnable;
+    let learnable = &data.propagation().learnable;
     config.network.operator_scalars = learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
     GraphClassifier::new(&config, data.in_dim(), 3, 1.1, 7).unwrap()
 }

@@ -153,7 +153,7 @@ impl Model {
             appnp_alpha: 0.1,
             ..NetworkConfig::new(backbone)
         };
-        let hear = match backbone {
+        let propagation = match backbone {
             Backbone::H2gcn => Propagation {
                 two_hop: Some(two_hop_operator(graph).unwrap()),
                 ..Operator::constant(&symmetric_normalised(graph).unwrap()).into()
@@ -163,7 +163,7 @@ impl Model {
             }
             _ => classical(graph, ClassicalOperator::NormalisedAdjacency).unwrap().into(),
         };
-        Model::Network(Box::new(Network::new(&config, case.x[0].len(), s.out_dim, 0.0, 1).unwrap()), hear)
+        Model::Network(Box::new(Network::new(&config, case.x[0].len(), s.out_dim, 0.0, 1).unwrap()), propagation)
     }
 
     fn params(&self) -> &Params {
@@ -176,7 +176,7 @@ impl Model {
     fn forward(&self, x: &Input, pass: &Pass<'_>) -> Tensor {
         match self {
             Model::Layer(_, layer, operator) => layer.forward(operator, x, pass),
-            Model::Network(network, hear) => network.forward(hear, x, pass),
+            Model::Network(network, propagation) => network.forward(propagation, x, pass),
             Model::Norm(_, norm) => norm.forward(&x.to_dense().unwrap(), pass),
             Model::Readout(_, readout, members) => readout.forward(members, &x.to_dense().unwrap()),
         }
@@ -303,7 +303,7 @@ fn nodes_without_neighbours_give_finite_results() {
             let network = prepared.network(&config, 1).unwrap();
             let weights = network.params().weights().unwrap();
             for pass in [Pass::evaluation(&weights), Pass::training(&weights, 1)] {
-                let out = network.forward(&prepared.hear, &prepared.input, &pass).unwrap();
+                let out = network.forward(&prepared.propagation, &prepared.input, &pass).unwrap();
                 assert_eq!(out.dims(), [num_nodes, 2], "{name}");
                 assert!(values(&out).iter().all(|v| v.is_finite()), "{name} on {num_nodes} nodes: {out}");
                 let grads = out.sqr().unwrap().sum_all().unwrap().backward().unwrap();

@@ -97,7 +97,8 @@ fn a_checkpoint_predicts_what_the_model_did() {
         Checkpoint::new(&network, "csbm", prepared.mean_log_degree, preparation).save(&network, &file).unwrap();
         let (found, again) = Checkpoint::load(&file).unwrap();
         assert_eq!(found.network, config);
-        let scores = |network| predict(network, &prepared.hear, &prepared.input).unwrap().to_vec2::<f32>().unwrap();
+        let scores =
+            |network| predict(network, &prepared.propagation, &prepared.input).unwrap().to_vec2::<f32>().unwrap();
         assert_eq!(scores(&network), scores(&again), "{name}");
     }
     let broken = dir.path().join("broken.safetensors");
@@ -172,7 +173,7 @@ fn renaming_nodes_renames_predictions() {
         let scores = |graph: &Graph| {
             let prepared = Prepared::new(graph, backbone, AS_IS).unwrap();
             let network = prepared.network(&config, 4).unwrap();
-            predict(&network, &prepared.hear, &prepared.input).unwrap().to_vec2::<f32>().unwrap()
+            predict(&network, &prepared.propagation, &prepared.input).unwrap().to_vec2::<f32>().unwrap()
         };
         let (here, there) = (scores(&graph), scores(&permuted));
         for u in 0..n as usize {

@@ -9,7 +9,7 @@ use gnarl::inference::{Choice, Defended};
 use gnarl::operator::Initialisation;
 use gnarl::task::node::{FeatureScaling, Preparation, Prepared, run as run_node};
 use gnarl::train::{Keep, Watch, median};
-use gnarl_graph::dataset::{Dataset, Loaded};
+use gnarl_graph::dataset::{Content, Dataset};
 use gnarl_graph::operator::ClassicalOperator;
 use serde::Serialize;
 
@@ -89,7 +89,7 @@ pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<I
     };
     let defended = Defended { model: &model, crf: choice.crf, around: &around, seed: global.seed };
     // What a plain pass needs besides the model is made once, as a server would.
-    let (hear, input) = (model.propagation(&graph)?, model.input(&graph)?);
+    let (propagation, input) = (model.propagation(&graph)?, model.input(&graph)?);
     let (mut plain, mut agreed) = (Vec::new(), Vec::new());
     let timed = |times: &mut Vec<f64>, work: &dyn Fn() -> gnarl::Result<()>| {
         let start = Instant::now();
@@ -98,7 +98,7 @@ pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<I
         gnarl::Result::Ok(())
     };
     for _ in 0..args.rounds {
-        timed(&mut plain, &|| model.forward(&hear, &input).map(drop))?;
+        timed(&mut plain, &|| model.forward(&propagation, &input).map(drop))?;
         timed(&mut agreed, &|| defended.distributions(&graph).map(drop))?;
     }
     let (plain_ms, inference_ms) = (median(plain), median(agreed));
@@ -146,14 +146,14 @@ pub struct EpochReport {
 /// Trains once and reports the median step, or the median epoch over a set of graphs.
 pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<OnData<EpochReport, SetEpochReport>> {
     let loaded = load(global, &args.model.data)?;
-    if matches!(loaded.dataset, Dataset::Graphs(_)) {
+    if matches!(loaded.content, Content::Graphs(_)) {
         return graphs::epoch(global, &args.model, &args.classifier, &loaded).map(OnData::Graphs);
     }
     args.classifier.refuse_on_one_graph(&loaded.name)?;
     epoch_of_nodes(global, args, loaded).map(OnData::OneGraph)
 }
 
-fn epoch_of_nodes(global: &Global, args: &EpochArgs, loaded: Loaded) -> anyhow::Result<EpochReport> {
+fn epoch_of_nodes(global: &Global, args: &EpochArgs, loaded: Dataset) -> anyhow::Result<EpochReport> {
     let (data, graph, splits) = splits_of(global, loaded, 1)?;
     let mut model = args.model.clone();
     if model.operator == Some(OperatorName::Cgso) {

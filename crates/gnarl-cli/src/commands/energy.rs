@@ -110,7 +110,7 @@ fn follow(
         }
         _ => {
             let prepared = Prepared::new(graph, Backbone::Sgc, preparation)?;
-            let phi = prepared.hear.operator.clone();
+            let phi = prepared.propagation.operator.clone();
             (preparation, prepared, phi)
         }
     };

@@ -14,7 +14,7 @@ use gnarl::task::graph::{
 use gnarl::task::node::{OperatorChoice, Tried, settle_operator};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Checkpoint, Keep, Stored, Watch, argmax, median};
-use gnarl_graph::dataset::{Loaded, protocol_folds};
+use gnarl_graph::dataset::{Dataset, protocol_folds};
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Error, Graph, Labels, Split};
@@ -217,7 +217,7 @@ fn refuse_given(options: &[(&'static str, bool)], data: &str) -> gnarl_graph::Re
             let what = format!(
                 "belongs to sets of graphs, and {data} is one graph; `gnarl data list` names those of task graph"
             );
-            Err(Error::argument(option, what))
+            Err(Error::argument(*option, what))
         }
     }
 }
@@ -243,7 +243,7 @@ fn config(
     model: &ModelArgs,
     classifier: &ClassifierArgs,
     augment: Augment,
-    loaded: &Loaded,
+    loaded: &Dataset,
 ) -> gnarl_graph::Result<GraphConfig> {
     let node_features = NodeFeatures::of(loaded.graph_set()?.graphs());
     let mut config = model.recipe.graph_config(&loaded.name, model.model, augment, node_features);
@@ -424,7 +424,7 @@ fn fewer(
 }
 
 /// Trains on every fold and reports.
-pub fn train(global: &Global, args: &TrainArgs, loaded: &Loaded, start: Instant) -> anyhow::Result<SetReport> {
+pub fn train(global: &Global, args: &TrainArgs, loaded: &Dataset, start: Instant) -> anyhow::Result<SetReport> {
     let graphs = loaded.graph_set()?;
     args.depth.refuse_on_graph_sets()?;
     args.study.check()?;
@@ -646,7 +646,7 @@ pub fn epoch(
     global: &Global,
     model: &ModelArgs,
     classifier: &ClassifierArgs,
-    loaded: &Loaded,
+    loaded: &Dataset,
 ) -> anyhow::Result<SetEpochReport> {
     let set = loaded.graph_set()?;
     let fold = &protocol_folds(loaded, global.seed, 1)?[0];
@@ -695,7 +695,7 @@ pub struct SetPredictReport {
 }
 
 /// Loads a classifier and predicts.
-pub fn predict(global: &Global, stored: &Stored, loaded: &Loaded) -> anyhow::Result<SetPredictReport> {
+pub fn predict(global: &Global, stored: &Stored, loaded: &Dataset) -> anyhow::Result<SetPredictReport> {
     const BATCH: usize = 256;
     let set = loaded.graph_set()?;
     let checkpoint = &stored.checkpoint;

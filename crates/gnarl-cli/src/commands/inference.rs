@@ -54,7 +54,7 @@ impl InferenceArgs {
             return match stray.iter().find(|(_, set)| *set) {
                 Some((option, _)) => {
                     let what = "belongs to --inference robust-crf, smoothing or clean-crf, which was not asked for";
-                    Err(gnarl_graph::Error::argument(option, what).into())
+                    Err(gnarl_graph::Error::argument(*option, what).into())
                 }
                 None => Ok(None),
             };

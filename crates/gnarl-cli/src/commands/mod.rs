@@ -19,7 +19,7 @@ pub mod spectrum;
 pub mod train;
 mod weights;
 
-use gnarl_graph::dataset::{self, Dataset, Loaded};
+use gnarl_graph::dataset::{self, Content, Dataset};
 use gnarl_graph::{Error, Graph};
 use serde::Serialize;
 
@@ -45,7 +45,7 @@ impl<N: Report, G: Report> Report for OnData<N, G> {
 }
 
 /// Loads a dataset by name or path, with a spinner where that takes long.
-fn load(global: &Global, name: &str) -> anyhow::Result<Loaded> {
+fn load(global: &Global, name: &str) -> anyhow::Result<Dataset> {
     let dir = data_dir::resolve(global.data_dir.as_deref());
     Ok(progress::during(&format!("loading {name}"), || dataset::load(name, &dir, global.seed))?)
 }
@@ -53,9 +53,9 @@ fn load(global: &Global, name: &str) -> anyhow::Result<Loaded> {
 /// Loads a dataset that must be one graph; `command` needs it so.
 fn load_graph(global: &Global, name: &str, command: &'static str) -> anyhow::Result<(String, Graph)> {
     let loaded = load(global, name)?;
-    match loaded.dataset {
-        Dataset::Node(graph) => Ok((loaded.name, graph)),
-        Dataset::Graphs(set) => {
+    match loaded.content {
+        Content::Graph(graph) => Ok((loaded.name, graph)),
+        Content::Graphs(set) => {
             let what = format!(
                 "{} is a set of {} graphs, and {command} needs one graph; `gnarl data list` names those of task node",
                 loaded.name,

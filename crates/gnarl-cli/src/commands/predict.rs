@@ -11,7 +11,7 @@ use gnarl::task::attack::answers;
 use gnarl::task::depth::count_exits;
 use gnarl::task::node::{FeatureScaling, Preparation, Prepared};
 use gnarl::train::{Checkpoint, Stored};
-use gnarl_graph::dataset::{Dataset, Loaded};
+use gnarl_graph::dataset::{Content, Dataset};
 use gnarl_graph::{Graph, Labels};
 use serde::Serialize;
 
@@ -84,7 +84,7 @@ pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<OnData<Predict
     let choice = args.inference.choice(&args.data, None)?;
     let stored = args.load.as_ref().map(|file| Stored::read(file)).transpose()?;
     let loaded = load(global, &args.data)?;
-    if !matches!(loaded.dataset, Dataset::Graphs(_)) {
+    if !matches!(loaded.content, Content::Graphs(_)) {
         return run_nodes(global, args, stored, loaded).map(OnData::OneGraph);
     }
     match (stored, choice) {
@@ -100,7 +100,7 @@ fn run_nodes(
     global: &Global,
     args: &PredictArgs,
     stored: Option<Stored>,
-    loaded: Loaded,
+    loaded: Dataset,
 ) -> anyhow::Result<PredictReport> {
     if let Some(stored) = stored.as_ref().filter(|stored| stored.checkpoint.graphs.is_some()) {
         let what = format!("a classifier of graphs, but {} is one graph", loaded.name);
@@ -184,7 +184,8 @@ fn restore(file: &Path, data: &str, graph: &Graph) -> anyhow::Result<Model> {
     let (classifier, leave_at): (Box<dyn Classifier>, _) = match Exits::load(&stored)? {
         None => (Box::new(WhiteBox::new(Checkpoint::load(file)?.1, operator)?), None),
         Some((exits, policy)) => {
-            let found = Answers::new(&exits.predict(&prepared.hear, &prepared.input).map_err(gnarl::Error::from)?)?;
+            let found =
+                Answers::new(&exits.predict(&prepared.propagation, &prepared.input).map_err(gnarl::Error::from)?)?;
             let chosen = policy.exits(&Structure::new(graph, &policy.kinds())?, &found)?;
             let counts = count_exits(&chosen, found.num_exits());
             (Box::new(Leaving { exits, policy, operator }), Some(counts))

@@ -13,7 +13,7 @@ use gnarl::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepa
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Checkpoint, StepSchedule, TrainConfig, Watch, median};
 use gnarl_graph::dataset::registry::Protocol;
-use gnarl_graph::dataset::{Dataset, Loaded};
+use gnarl_graph::dataset::{Content, Dataset};
 use gnarl_graph::metrics::mean_std;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Graph, Split};
@@ -321,7 +321,7 @@ pub fn load_with_splits(global: &Global, name: &str, count: usize) -> anyhow::Re
 }
 
 /// The same of a dataset that is loaded.
-pub fn splits_of(global: &Global, loaded: Loaded, count: usize) -> anyhow::Result<(String, Graph, Vec<Split>)> {
+pub fn splits_of(global: &Global, loaded: Dataset, count: usize) -> anyhow::Result<(String, Graph, Vec<Split>)> {
     let (graph, splits) = gnarl_graph::dataset::protocol_splits(&loaded, global.seed, count)?;
     Ok((loaded.name, graph, splits))
 }
@@ -341,7 +341,7 @@ pub fn load_for(global: &Global, model: &ModelArgs, count: usize) -> anyhow::Res
 pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<OnData<TrainReport, SetReport>> {
     let start = Instant::now();
     let loaded = load(global, &args.model.data)?;
-    if matches!(loaded.dataset, Dataset::Graphs(_)) {
+    if matches!(loaded.content, Content::Graphs(_)) {
         return graphs::train(global, args, &loaded, start).map(OnData::Graphs);
     }
     args.classifier.refuse_on_one_graph(&loaded.name)?;
@@ -349,7 +349,7 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<OnData<TrainRepo
     run_nodes(global, args, loaded, start).map(OnData::OneGraph)
 }
 
-fn run_nodes(global: &Global, args: &TrainArgs, loaded: Loaded, start: Instant) -> anyhow::Result<TrainReport> {
+fn run_nodes(global: &Global, args: &TrainArgs, loaded: Dataset, start: Instant) -> anyhow::Result<TrainReport> {
     let count = args.runs.unwrap_or(1);
     let (data, graph, splits) = splits_of(global, loaded, count)?;
     let depth = args.depth.adaptive(&args.model)?;

@@ -1,12 +1,30 @@
 //! From a name or a path to a dataset: which loader reads it, and where its files lie in the data folder.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::dataset::registry::{self, Entry, Format};
-use crate::dataset::{Dataset, Loaded, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, tu};
+use crate::dataset::{Content, Dataset, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, tu};
 use crate::error::{Error, Result};
 use crate::generate::{self, CsbmConfig, SbbamConfig};
 use crate::graph::{BuildReport, Graph};
+
+/// The data folder: as given, else `GNARL_DATA`, else the platform's data folder, else (no home folder) `gnarl-data` here. It
+/// need not exist yet.
+pub fn data_dir(given: Option<&Path>) -> PathBuf {
+    choose(given, std::env::var_os("GNARL_DATA"))
+}
+
+fn choose(given: Option<&Path>, variable: Option<OsString>) -> PathBuf {
+    if let Some(dir) = given {
+        return dir.to_path_buf();
+    }
+    if let Some(dir) = variable.filter(|dir| !dir.is_empty()) {
+        return PathBuf::from(dir);
+    }
+    directories::ProjectDirs::from("", "", "gnarl")
+        .map_or_else(|| PathBuf::from("gnarl-data"), |dirs| dirs.data_dir().to_path_buf())
+}
 
 /// Names that need no file: the karate club, and one random graph of each study's model.
 pub const BUILT_IN: [&str; 3] = ["karate", "sbbam", "csbm"];
@@ -19,14 +37,14 @@ pub const BUILT_IN: [&str; 3] = ["karate", "sbbam", "csbm"];
 /// assert_eq!(karate.graph()?.num_edges(), 78);
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```
-pub fn load(name_or_path: &str, data_dir: &Path, seed: u64) -> Result<Loaded> {
+pub fn load(name_or_path: &str, data_dir: &Path, seed: u64) -> Result<Dataset> {
     if let Some(entry) = registry::get(name_or_path) {
         return load_entry(entry, data_dir);
     }
     let name = name_or_path.to_lowercase();
-    let own = |graph: Graph, report| Loaded {
+    let own = |graph: Graph, report| Dataset {
         name: if BUILT_IN.contains(&name.as_str()) { name.clone() } else { name_or_path.to_string() },
-        dataset: Dataset::Node(graph),
+        content: Content::Graph(graph),
         report,
         entry: None,
     };
@@ -41,21 +59,21 @@ pub fn load(name_or_path: &str, data_dir: &Path, seed: u64) -> Result<Loaded> {
                 return edge_list::load(path).map(|(graph, report)| own(graph, report));
             };
             let (graphs, report) = tu::load(path, None, &set)?;
-            Ok(Loaded { name: name_or_path.to_string(), dataset: Dataset::Graphs(graphs), report, entry: None })
+            Ok(Dataset { name: name_or_path.to_string(), content: Content::Graphs(graphs), report, entry: None })
         }
         _ => Err(Error::unknown("dataset", name_or_path, registry::names().chain(BUILT_IN))),
     }
 }
 
 /// Loads a dataset of the registry; a file that is not there is [`Error::Absent`].
-pub fn load_entry(entry: &'static Entry, data_dir: &Path) -> Result<Loaded> {
+pub fn load_entry(entry: &'static Entry, data_dir: &Path) -> Result<Dataset> {
     if let Some(missing) = entry.first_missing(data_dir) {
         return Err(absent(entry, data_dir, missing));
     }
     let name = entry.name;
     let at = |folder: &str| data_dir.join(folder);
     let npz_file = |folder: &str| -> PathBuf { at(folder).join(format!("{name}.npz")) };
-    let (dataset, report) = match entry.format {
+    let (content, report) = match entry.format {
         Format::Planetoid => node(planetoid::load(&at("planetoid"), name)?),
         Format::GeomGcn => node(geom_gcn::load(&at("geom-gcn").join(name), &at("geom-gcn/splits"), name)?),
         Format::Npz => node(npz::load(&npz_file("npz"), entry.binarise)?),
@@ -65,10 +83,10 @@ pub fn load_entry(entry: &'static Entry, data_dir: &Path) -> Result<Loaded> {
         Format::Facebook100 => node(linkx::load_facebook100(&npz_file("linkx"))?),
         Format::Tu => {
             let (set, report) = tu::load(&at("tu").join(name), Some(&at("tu/splits")), name)?;
-            (Dataset::Graphs(set), report)
+            (Content::Graphs(set), report)
         }
     };
-    Ok(Loaded { name: name.to_string(), dataset, report, entry: Some(entry) })
+    Ok(Dataset { name: name.to_string(), content, report, entry: Some(entry) })
 }
 
 /// What to do about a missing file: download it, or do what the download's note asks for.
@@ -81,10 +99,24 @@ fn absent(entry: &Entry, data_dir: &Path, missing: String) -> Error {
     }
 }
 
-fn node((graph, report): (Graph, BuildReport)) -> (Dataset, BuildReport) {
-    (Dataset::Node(graph), report)
+fn node((graph, report): (Graph, BuildReport)) -> (Content, BuildReport) {
+    (Content::Graph(graph), report)
 }
 
 fn looks_like_a_path(name: &str) -> bool {
     name.contains(['/', '\\', '.']) || Path::new(name).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_given_comes_before_the_variable_before_the_platform() {
+        assert_eq!(choose(Some(Path::new("a")), Some("b".into())), Path::new("a"));
+        assert_eq!(choose(None, Some("b".into())), Path::new("b"));
+        let platform = choose(None, None);
+        assert_eq!(choose(None, Some("".into())), platform, "an empty variable is no folder");
+        assert!(platform.ends_with("gnarl") || platform.ends_with("data") || platform.ends_with("gnarl-data"));
+    }
 }

@@ -15,7 +15,9 @@
 //! | [`edge_list`] | a user's own edge list, features and labels |
 //! | [`facts`] | the facts that `gnarl data check` prints |
 //! | [`protocol`] | the splits the thesis judges each dataset by |
+//! | [`benchmark`] | a dataset with its splits: what models are fitted on and judged by |
 
+pub mod benchmark;
 pub mod download;
 pub mod edge_list;
 pub mod embedded;
@@ -32,7 +34,8 @@ pub mod registry;
 pub mod text;
 pub mod tu;
 
-pub use self::load::load;
+pub use self::benchmark::{Benchmark, Part, SplitData};
+pub use self::load::{data_dir, load};
 pub use self::protocol::{protocol_folds, protocol_splits, splits_by};
 
 use crate::error::{Error, Result};
@@ -43,32 +46,32 @@ use crate::matrix::CsrMatrix;
 
 /// One graph whose nodes are classified, or many that are classified themselves.
 #[derive(Debug, Clone)]
-pub enum Dataset {
+pub enum Content {
     /// One graph.
-    Node(Graph),
+    Graph(Graph),
     /// Many graphs.
     Graphs(GraphSet),
 }
 
 /// A dataset as loaded.
 #[derive(Debug, Clone)]
-pub struct Loaded {
+pub struct Dataset {
     /// The registry's name, `karate`, a generator's name, or the path it was read from.
     pub name: String,
     /// What was loaded.
-    pub dataset: Dataset,
+    pub content: Content,
     /// What was dropped to make it undirected and simple.
     pub report: BuildReport,
     /// Its registry entry, where it has one.
     pub entry: Option<&'static registry::Entry>,
 }
 
-impl Loaded {
+impl Dataset {
     /// The one graph of a node dataset; a set of graphs is an error.
     pub fn graph(&self) -> Result<&Graph> {
-        match &self.dataset {
-            Dataset::Node(graph) => Ok(graph),
-            Dataset::Graphs(_) => {
+        match &self.content {
+            Content::Graph(graph) => Ok(graph),
+            Content::Graphs(_) => {
                 Err(Error::argument("dataset", format!("{} is a set of graphs, one graph is needed", self.name)))
             }
         }
@@ -76,9 +79,9 @@ impl Loaded {
 
     /// The graphs of a graph dataset; a single graph is an error.
     pub fn graph_set(&self) -> Result<&GraphSet> {
-        match &self.dataset {
-            Dataset::Graphs(set) => Ok(set),
-            Dataset::Node(_) => {
+        match &self.content {
+            Content::Graphs(set) => Ok(set),
+            Content::Graph(_) => {
                 Err(Error::argument("dataset", format!("{} is one graph, a set of graphs is needed", self.name)))
             }
         }

@@ -1,6 +1,6 @@
 //! The splits the thesis judges each dataset by, from its registry entry.
 
-use crate::dataset::Loaded;
+use crate::dataset::Dataset;
 use crate::dataset::registry::Protocol;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
@@ -14,12 +14,12 @@ const OP: &str = "protocol_splits";
 /// The graph is the loaded one, or its largest component where the protocol says so. Splits that come with the files
 /// are given in order, and there are no more than there are: a run beyond them begins anew. A graph that is in no
 /// registry has its own splits, and random ones of 60 / 20 / 20 % where it has none.
-pub fn protocol_splits(loaded: &Loaded, seed: u64, count: usize) -> Result<(Graph, Vec<Split>)> {
+pub fn protocol_splits(loaded: &Dataset, seed: u64, count: usize) -> Result<(Graph, Vec<Split>)> {
     splits_by(loaded, loaded.entry.map(|entry| entry.protocol), seed, count)
 }
 
 /// The same by a protocol of one's own; none for the graph's own splits or random ones.
-pub fn splits_by(loaded: &Loaded, protocol: Option<Protocol>, seed: u64, count: usize) -> Result<(Graph, Vec<Split>)> {
+pub fn splits_by(loaded: &Dataset, protocol: Option<Protocol>, seed: u64, count: usize) -> Result<(Graph, Vec<Split>)> {
     let graph = loaded.graph()?;
     if count == 0 {
         return Err(Error::argument(OP, "0 splits are asked for, at least 1 is needed"));
@@ -58,7 +58,7 @@ pub fn splits_by(loaded: &Loaded, protocol: Option<Protocol>, seed: u64, count: 
 ///
 /// There are as many folds as the protocol says, ten where the set is in no registry, and no more splits than folds.
 /// The folds of Errica et al. (2020) that chapter 5 uses are the set's own splits.
-pub fn protocol_folds(loaded: &Loaded, seed: u64, count: usize) -> Result<Vec<Split>> {
+pub fn protocol_folds(loaded: &Dataset, seed: u64, count: usize) -> Result<Vec<Split>> {
     let set = loaded.graph_set()?;
     let folds = match loaded.entry.map(|e| e.protocol) {
         Some(Protocol::Folds(folds)) => folds,
@@ -85,15 +85,15 @@ fn labels(graph: &Graph) -> Result<&crate::labels::Labels> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Dataset, embedded, registry, with_identity_features};
+    use crate::dataset::{Content, embedded, registry, with_identity_features};
     use crate::graph::BuildReport;
     use crate::graph_set::GraphSet;
     use crate::labels::Labels;
 
-    fn loaded(graph: Graph, entry: Option<&str>) -> Loaded {
-        Loaded {
+    fn loaded(graph: Graph, entry: Option<&str>) -> Dataset {
+        Dataset {
             name: "x".into(),
-            dataset: Dataset::Node(graph),
+            content: Content::Graph(graph),
             report: BuildReport::default(),
             entry: entry.map(|name| registry::find(name).unwrap()),
         }
@@ -156,7 +156,7 @@ mod tests {
     fn graph_sets_have_folds() {
         let graphs = vec![Graph::empty(1).unwrap(); 40];
         let set = GraphSet::new(graphs, Labels::from_values((0..40).map(|i| Some(i % 2))), None).unwrap();
-        let data = Loaded { dataset: Dataset::Graphs(set), ..loaded(Graph::empty(0).unwrap(), Some("MUTAG")) };
+        let data = Dataset { content: Content::Graphs(set), ..loaded(Graph::empty(0).unwrap(), Some("MUTAG")) };
         let folds = protocol_folds(&data, 1, 10).unwrap();
         assert_eq!((folds.len(), sizes(&folds[0])), (10, (32, 4, 4)));
         assert_eq!(protocol_folds(&data, 1, 3).unwrap(), folds[..3]);

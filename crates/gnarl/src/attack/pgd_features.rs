@@ -89,7 +89,7 @@ pub(super) fn attack(scene: &Scene<'_>, budget: FeatureBudget, settings: PgdFeat
 struct Field<'a> {
     model: &'a WhiteBox,
     features: &'a Features,
-    hear: Propagation,
+    propagation: Propagation,
     /// What the network hears of the features: `X Q`, or X.
     base: Tensor,
     reduced: Option<&'a Reduced>,
@@ -120,7 +120,7 @@ impl<'a> Field<'a> {
         Ok(Self {
             model,
             features,
-            hear: model.propagation(graph)?,
+            propagation: model.propagation(graph)?,
             base: base.detach(),
             reduced,
             width,
@@ -197,8 +197,8 @@ impl<'a> Field<'a> {
 
     fn forward(&self, heard: &Tensor) -> Result<Tensor> {
         match self.reduced {
-            Some(reduced) => self.model.forward_reduced(reduced, &self.hear, heard),
-            None => self.model.forward(&self.hear, &Input::Dense(heard.clone())),
+            Some(reduced) => self.model.forward_reduced(reduced, &self.propagation, heard),
+            None => self.model.forward(&self.propagation, &Input::Dense(heard.clone())),
         }
     }
 
@@ -441,11 +441,11 @@ mod tests {
         let graph = graph(3);
         let model = trained(&graph, Backbone::Gcn);
         let reduced = model.reduced().unwrap().expect("a gcn of 8 on 12 features");
-        let hear = model.propagation(&graph).unwrap();
+        let propagation = model.propagation(&graph).unwrap();
         let x = Var::from_tensor(&model.input(&graph).unwrap().to_dense().unwrap()).unwrap();
         let c = Var::from_tensor(&reduced.coordinates(&Input::Dense(x.as_detached_tensor())).unwrap()).unwrap();
-        let full = model.forward(&hear, &Input::Dense(x.as_tensor().clone())).unwrap();
-        let short = model.forward_reduced(reduced, &hear, c.as_tensor()).unwrap();
+        let full = model.forward(&propagation, &Input::Dense(x.as_tensor().clone())).unwrap();
+        let short = model.forward_reduced(reduced, &propagation, c.as_tensor()).unwrap();
         let square = |y: &Tensor| y.sqr().unwrap().sum_all().unwrap().backward().unwrap();
         let (by_x, by_c) = (square(&full), square(&short));
         let lifted = by_c.get(&c).unwrap().matmul(&reduced.basis.t().unwrap()).unwrap();

@@ -29,7 +29,7 @@ pub fn train(
     watch: &Watch<'_>,
 ) -> Result<Trained> {
     config.check()?;
-    let Problem { hear, input, labels, split } = *problem;
+    let Problem { propagation, input, labels, split } = *problem;
     let (train_on, validate_on) = (Targets::new(split.train(), labels), Targets::new(split.val(), labels));
     if train_on.items.is_empty() {
         let what = format!("split {} has no labelled training items", split.name());
@@ -45,7 +45,10 @@ pub fn train(
         if trained.interrupted {
             continue;
         }
-        let fields = [Field::new(hear, input, &train_on, Some(i))?, Field::new(hear, input, &validate_on, Some(i))?];
+        let fields = [
+            Field::new(propagation, input, &train_on, Some(i))?,
+            Field::new(propagation, input, &validate_on, Some(i))?,
+        ];
         let learner = Learner { network, i, fields, seed: mix(seed ^ mix(i as u64)) };
         learner.train(&normalised(&log_weights), config, watch, &mut trained, &mut step_ms)?;
         for (log_weight, change) in log_weights.iter_mut().zip(learner.log_changes()?) {
@@ -156,8 +159,8 @@ impl Learner<'_> {
 
     /// Scores on the training (0) or validation (1) field.
     fn scores(&self, on: usize, pass: &Pass<'_>) -> Result<Tensor> {
-        let Field { hear, input, .. } = &self.fields[on];
-        Ok(self.network.learner(self.i, hear, input, pass)?)
+        let Field { propagation, input, .. } = &self.fields[on];
+        Ok(self.network.learner(self.i, propagation, input, pass)?)
     }
 
     fn evaluate(&self, loss: f32) -> Result<Epoch> {

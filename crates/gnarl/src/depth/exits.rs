@@ -129,9 +129,9 @@ impl Exits {
     }
 
     /// Scores of every exit without dropout, each `[nodes, num_classes]`; every layer is computed once.
-    pub fn predict(&self, hear: &Propagation, x: &Input) -> Result<Vec<Tensor>> {
+    pub fn predict(&self, propagation: &Propagation, x: &Input) -> Result<Vec<Tensor>> {
         let weights = self.params.weights()?.detached();
-        self.scores(hear, x, &Pass::evaluation(&weights))
+        self.scores(propagation, x, &Pass::evaluation(&weights))
     }
 
     /// The description of it for [`Checkpoint::save_params`], with the policy that says where nodes leave.
@@ -186,14 +186,20 @@ impl Exits {
     }
 
     /// `h^{t-1}` from `h^{t-2}`, as stage `t` was trained to make it; without dropout and outside any gradient.
-    pub(super) fn advance(&self, t: usize, hear: &Propagation, x: &Input) -> Result<Input> {
+    pub(super) fn advance(&self, t: usize, propagation: &Propagation, x: &Input) -> Result<Input> {
         let weights = self.params.weights()?.detached();
-        self.go_on(t, hear, t.saturating_sub(2), x, &Pass::evaluation(&weights))
+        self.go_on(t, propagation, t.saturating_sub(2), x, &Pass::evaluation(&weights))
     }
 
     /// The operator of round `t` (from 1), which is round `at` (from 0) of the problem.
-    fn operator<'a>(&self, t: usize, hear: &'a Propagation, at: usize, pass: &Pass<'_>) -> Result<Cow<'a, Operator>> {
-        let Some(learnable) = &hear.learnable else { return Ok(Cow::Borrowed(hear.round(at))) };
+    fn operator<'a>(
+        &self,
+        t: usize,
+        propagation: &'a Propagation,
+        at: usize,
+        pass: &Pass<'_>,
+    ) -> Result<Cow<'a, Operator>> {
+        let Some(learnable) = &propagation.learnable else { return Ok(Cow::Borrowed(propagation.round(at))) };
         let scalars: Vec<&Tensor> = self.stages[t].scalars.iter().map(|id| pass.weight(*id)).collect();
         let mut rounds = learnable.operators(&scalars)?;
         let at = at.min(rounds.len().saturating_sub(1));
@@ -204,18 +210,18 @@ impl Exits {
     }
 
     /// The scores of exit `t` from `h^{t-1}`, through round `at` of the problem.
-    fn leave(&self, t: usize, hear: &Propagation, at: usize, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn leave(&self, t: usize, propagation: &Propagation, at: usize, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         match &self.stages[t].exit {
             Exit::Linear(linear) => linear.forward(x, pass),
-            Exit::Layer(layer) => layer.forward(&*self.operator(t, hear, at, pass)?, x, pass),
+            Exit::Layer(layer) => layer.forward(&*self.operator(t, propagation, at, pass)?, x, pass),
         }
     }
 
     /// `h^{t-1}` from `h^{t-2}` through round `at` of the problem, with dropout where the pass trains.
-    fn go_on(&self, t: usize, hear: &Propagation, at: usize, x: &Input, pass: &Pass<'_>) -> Result<Input> {
+    fn go_on(&self, t: usize, propagation: &Propagation, at: usize, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let Some(hidden) = &self.stages[t].hidden else { return Ok(x.clone()) };
         let dropout = pass.dropout(self.config.dropout, t as u64);
-        let operator = self.operator(t - 1, hear, at, pass)?;
+        let operator = self.operator(t - 1, propagation, at, pass)?;
         Ok(Input::Dense(hidden.forward_activated(&operator, x, pass, dropout)?))
     }
 
@@ -242,12 +248,12 @@ impl Model for Exits {
         self.reach_of(self.max_depth())
     }
 
-    fn scores(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         let mut h = drop_input(x, self.config.input_dropout, pass)?;
         let mut scores = Vec::with_capacity(self.stages.len());
         for t in 0..self.stages.len() {
-            h = self.go_on(t, hear, t.saturating_sub(2), &h, pass)?;
-            scores.push(self.leave(t, hear, t.saturating_sub(1), &h, pass)?);
+            h = self.go_on(t, propagation, t.saturating_sub(2), &h, pass)?;
+            scores.push(self.leave(t, propagation, t.saturating_sub(1), &h, pass)?);
         }
         Ok(scores)
     }
@@ -273,12 +279,12 @@ impl Model for Stage<'_> {
         self.exits.reach_of(self.t.min(2))
     }
 
-    fn scores(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+    fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
         // Dropout of the features belongs to the stages that see them.
         let rate = if self.t <= 2 { self.exits.config.input_dropout } else { 0.0 };
         let x = drop_input(x, rate, pass)?;
-        let h = self.exits.go_on(self.t, hear, 0, &x, pass)?;
-        Ok(vec![self.exits.leave(self.t, hear, self.t.saturating_sub(1).min(1), &h, pass)?])
+        let h = self.exits.go_on(self.t, propagation, 0, &x, pass)?;
+        Ok(vec![self.exits.leave(self.t, propagation, self.t.saturating_sub(1).min(1), &h, pass)?])
     }
 }
 
@@ -326,21 +332,21 @@ pub(super) mod tests {
                 let (_, prepared) = prepared(backbone, operator);
                 let config = NetworkConfig { layers: 4, hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
                 let exits = prepared.exits(&config, 7).unwrap();
-                let scores = exits.predict(&prepared.hear, &prepared.input).unwrap();
+                let scores = exits.predict(&prepared.propagation, &prepared.input).unwrap();
                 assert_eq!(scores.len(), 5);
                 for (l, scores) in scores.iter().enumerate() {
                     // A GCN of no layer is a linear map, which is a perceptron of one.
                     let plain = if l == 0 { Backbone::Mlp } else { backbone };
                     let config = NetworkConfig { backbone: plain, layers: l.max(1), ..config.clone() };
-                    let (hear, network) = if l == 0 {
-                        let hear = Propagation::from(prepared.hear.operator.clone());
+                    let (propagation, network) = if l == 0 {
+                        let propagation = Propagation::from(prepared.propagation.operator.clone());
                         let (from, to) = (prepared.input.dim(), prepared.labels.num_classes());
-                        (hear, Network::new(&config, from, to, 1.0, 1).unwrap())
+                        (propagation, Network::new(&config, from, to, 1.0, 1).unwrap())
                     } else {
-                        (prepared.hear.clone(), prepared.network(&config, 1).unwrap())
+                        (prepared.propagation.clone(), prepared.network(&config, 1).unwrap())
                     };
                     plant(&exits, l, &network);
-                    let expected = predict(&network, &hear, &prepared.input).unwrap();
+                    let expected = predict(&network, &propagation, &prepared.input).unwrap();
                     let values = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
                     assert_close(&values(scores), &values(&expected), 1e-6, &format!("{backbone}, exit {l}"));
                 }
@@ -368,6 +374,6 @@ pub(super) mod tests {
             assert_eq!(values(a), values(b), "{}", a.name);
         }
         let none = prepared.exits(&config(0), 3).unwrap();
-        assert_eq!((none.max_depth(), none.predict(&prepared.hear, &prepared.input).unwrap().len()), (0, 1));
+        assert_eq!((none.max_depth(), none.predict(&prepared.propagation, &prepared.input).unwrap().len()), (0, 1));
     }
 }

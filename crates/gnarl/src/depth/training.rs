@@ -72,7 +72,7 @@ pub fn train_exits(
     for t in 0..=exits.max_depth() {
         let problem = Problem { input: &frozen, ..*problem };
         trained.push(train(&exits.stage(t), &problem, config, mix(seed ^ mix(t as u64)), watch)?);
-        frozen = exits.advance(t, problem.hear, &frozen)?;
+        frozen = exits.advance(t, problem.propagation, &frozen)?;
     }
     Ok(trained)
 }
@@ -102,8 +102,8 @@ mod tests {
         let backbone = if batch_norm { Backbone::Gin } else { Backbone::Gcn };
         let config = NetworkConfig { layers, hidden: 8, batch_norm, ..NetworkConfig::new(backbone) };
         let exits = prepared.exits(&config, 3).unwrap();
-        let Prepared { hear, input, labels, .. } = prepared;
-        let problem = Problem { hear, input, labels, split: &graph.splits()[0] };
+        let Prepared { propagation, input, labels, .. } = prepared;
+        let problem = Problem { propagation, input, labels, split: &graph.splits()[0] };
         let training = TrainConfig { epochs: 8, ..TrainConfig::default() };
         fn nothing(_: usize, _: &Epoch) {}
         let stop = AtomicBool::new(false);
@@ -120,7 +120,7 @@ mod tests {
             let (graph, prepared) = prepared(Backbone::Gcn, operator);
             let config = NetworkConfig { layers: 3, hidden: 8, ..NetworkConfig::new(Backbone::Gcn) };
             let exits = prepared.exits(&config, 3).unwrap();
-            let Prepared { hear, input, labels, .. } = &prepared;
+            let Prepared { propagation, input, labels, .. } = &prepared;
             let training = TrainConfig { epochs: 3, keep: crate::train::Keep::Last, ..TrainConfig::default() };
             fn nothing(_: usize, _: &Epoch) {}
             let stop = AtomicBool::new(false);
@@ -128,7 +128,7 @@ mod tests {
             let mut frozen = input.clone();
             for t in 0..=3 {
                 let stage = exits.stage(t);
-                let problem = Problem { hear, input: &frozen, labels, split: &graph.splits()[0] };
+                let problem = Problem { propagation, input: &frozen, labels, split: &graph.splits()[0] };
                 let before = values(exits.params());
                 train(&stage, &problem, &training, 1, &watch).unwrap();
                 let after = values(exits.params());
@@ -139,7 +139,7 @@ mod tests {
                     let layer = (t >= 2).then(|| format!("layers.{}.", t - 2));
                     assert_eq!(of_stage.iter().chain(&layer).any(|prefix| p.name.starts_with(prefix)), is_trained);
                 }
-                frozen = exits.advance(t, hear, &frozen).unwrap();
+                frozen = exits.advance(t, propagation, &frozen).unwrap();
             }
         }
     }
@@ -165,15 +165,15 @@ mod tests {
     fn frozen_inputs_are_those_of_the_whole_network() {
         let (graph, prepared) = prepared(Backbone::Gcn, learned());
         let exits = train_all(&graph, &prepared, 4, Scheme::AdmpSt, false);
-        let whole = exits.predict(&prepared.hear, &prepared.input).unwrap();
+        let whole = exits.predict(&prepared.propagation, &prepared.input).unwrap();
         let weights = exits.params().weights().unwrap().detached();
         let mut frozen = prepared.input.clone();
         for (t, whole) in whole.iter().enumerate() {
             let pass = Pass::evaluation(&weights);
-            let staged = exits.stage(t).scores(&prepared.hear, &frozen, &pass).unwrap().remove(0);
+            let staged = exits.stage(t).scores(&prepared.propagation, &frozen, &pass).unwrap().remove(0);
             let values = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             crate::nn::testing::assert_close(&values(&staged), &values(whole), 1e-6, &format!("exit {t}"));
-            frozen = exits.advance(t, &prepared.hear, &frozen).unwrap();
+            frozen = exits.advance(t, &prepared.propagation, &frozen).unwrap();
         }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gnarl_graph::dataset::registry::Protocol;
-use gnarl_graph::dataset::{self, Loaded};
+use gnarl_graph::dataset::{self, Dataset};
 use serde::{Deserialize, Serialize};
 
 use super::cell::{Measured, Nothing, Runs};
@@ -204,7 +204,7 @@ impl Runs<UnderAttack> {
     }
 
     /// Attacks on the dataset's splits. `None` where stopped.
-    pub(super) fn attack(&self, loaded: &Loaded, stop: &AtomicBool) -> Result<Option<Measured>> {
+    pub(super) fn attack(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
         let (graph, splits) = match self.more.protocol {
             Some(protocol) => dataset::splits_by(loaded, Some(protocol), self.seed, self.runs)?,
             None => dataset::protocol_splits(loaded, self.seed, self.runs)?,

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use gnarl_graph::centrality::Centrality;
-use gnarl_graph::dataset::{self, Loaded};
+use gnarl_graph::dataset::{self, Dataset};
 use gnarl_graph::generate::{Halves, sparse_dense_halves};
 use gnarl_graph::{Graph, Split};
 use rayon::prelude::*;
@@ -330,7 +330,7 @@ impl CellConfig {
     }
 
     /// Runs it on its dataset. `None` where `stop` was set before all runs were done.
-    pub fn run(&self, loaded: &Loaded, stop: &AtomicBool) -> Result<Option<Measured>> {
+    pub fn run(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
         let start = Instant::now();
         let found = match &self.work {
             Work::Property(property) => {
@@ -360,7 +360,7 @@ fn unspeakable(e: serde_json::Error) -> Error {
 }
 
 /// Runs with an exit at every layer; the figure is that of the best layer on validation nodes. `None` where stopped.
-fn adaptive_depth(loaded: &Loaded, setting: &Runs<Exits>, stop: &AtomicBool) -> Result<Option<Measured>> {
+fn adaptive_depth(loaded: &Dataset, setting: &Runs<Exits>, stop: &AtomicBool) -> Result<Option<Measured>> {
     let Runs { preparation, network, training, more: Exits { scheme }, runs, seed, .. } = setting;
     let policies = Centrality::ALL.map(|c| Kind::Buckets(Centralities::one(c))).to_vec();
     let (network, training) = (network.clone(), training.clone());
@@ -383,7 +383,7 @@ fn adaptive_depth(loaded: &Loaded, setting: &Runs<Exits>, stop: &AtomicBool) -> 
 }
 
 /// Runs on the dataset's splits, and their mean validation accuracy. `None` where stopped.
-fn classify(loaded: &Loaded, setting: &Runs, stop: &AtomicBool) -> Result<Option<(Measured, f64)>> {
+fn classify(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result<Option<(Measured, f64)>> {
     let Runs { preparation, network, training, runs, seed, .. } = setting;
     let (graph, splits) = dataset::protocol_splits(loaded, *seed, *runs)?;
     let watch = Watch { on_epoch: &|_, _| (), stop };
@@ -404,7 +404,7 @@ fn classify(loaded: &Loaded, setting: &Runs, stop: &AtomicBool) -> Result<Option
 }
 
 /// The best depth on test nodes, as the thesis chose it, and on validation nodes; of equals the shallower.
-fn best_depth(loaded: &Loaded, deepest: &Runs, stop: &AtomicBool) -> Result<Option<Measured>> {
+fn best_depth(loaded: &Dataset, deepest: &Runs, stop: &AtomicBool) -> Result<Option<Measured>> {
     let mut by_depth: Vec<(Measured, f64)> = Vec::new();
     for depth in 0..=deepest.network.layers {
         let setting = Runs { network: at_depth(&deepest.network, depth), ..deepest.clone() };
@@ -435,7 +435,7 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
         let split = Split::per_class(&prepared.labels, 20, 500, 1000, seed)?;
         let watch = Watch { on_epoch: &|_, _| (), stop };
         let (run, trained) = node::run(&prepared, network, training, &split, seed, &watch)?;
-        let scores = predict(&trained, &prepared.hear, &prepared.input)?;
+        let scores = predict(&trained, &prepared.propagation, &prepared.input)?;
         let (sparse, dense): (Vec<u32>, Vec<u32>) = split.test().iter().partition(|&&u| (u as usize) < num_sparse);
         let accuracy = |items: &[u32]| Targets::new(items, &prepared.labels).accuracy(&scores);
         Ok((run, [accuracy(&sparse)?, accuracy(&dense)?]))

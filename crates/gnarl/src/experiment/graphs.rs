@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gnarl_graph::dataset::registry::{self, Protocol};
-use gnarl_graph::dataset::{self, Loaded};
+use gnarl_graph::dataset::{self, Dataset};
 use gnarl_graph::{Error, GraphSet};
 use serde::{Deserialize, Serialize};
 
@@ -196,7 +196,7 @@ impl Runs<OnGraphs> {
     }
 
     /// Trains on the set's folds. `None` where stopped.
-    pub(super) fn classify(&self, loaded: &Loaded, stop: &AtomicBool) -> Result<Option<Measured>> {
+    pub(super) fn classify(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
         let set = loaded.graph_set()?;
         let (config, inits) = (self.config(set), self.more.inits);
         let folds = dataset::protocol_folds(loaded, self.seed, self.runs)?;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gnarl_graph::dataset::{self, Loaded, registry};
+use gnarl_graph::dataset::{self, Dataset, registry};
 use serde::Serialize;
 
 use super::cell::{CellConfig, Measured, Work};
@@ -284,7 +284,7 @@ struct Sources<'a> {
 
 /// What became of a dataset.
 struct Source {
-    loaded: Option<std::result::Result<Arc<Loaded>, Outcome>>,
+    loaded: Option<std::result::Result<Arc<Dataset>, Outcome>>,
     cells_left: usize,
 }
 
@@ -299,7 +299,7 @@ impl<'a> Sources<'a> {
     }
 
     /// The dataset, or what a cell that needs it comes to.
-    fn get(&self, name: &str) -> std::result::Result<Arc<Loaded>, Outcome> {
+    fn get(&self, name: &str) -> std::result::Result<Arc<Dataset>, Outcome> {
         let mut source = lock(&self.by_name[name]);
         let load = || match dataset::load(name, &self.settings.data_dir, self.settings.seed) {
             Ok(loaded) => Ok(Arc::new(loaded)),

@@ -33,7 +33,7 @@ pub(super) fn answer(
     let answer = match around {
         Around::Features(ball) if ball.radius > 0.0 => {
             let ball = ReducedBall::new(ball.radius, input.dim(), reduced.dim())?;
-            let tree = Heard { crf, model, reduced, hear: model.propagation(graph)?, ball };
+            let tree = Heard { crf, model, reduced, propagation: model.propagation(graph)?, ball };
             let centre = Point::new(&input, &coordinates)?;
             let own = tree.evaluate(&centre)?;
             crf.update(&tree, &centre, own, crf.updates, seed)?
@@ -91,7 +91,7 @@ struct Heard<'a> {
     crf: &'a Crf,
     model: &'a WhiteBox,
     reduced: &'a Reduced,
-    hear: Propagation,
+    propagation: Propagation,
     ball: ReducedBall,
 }
 
@@ -101,7 +101,7 @@ impl Tree for Heard<'_> {
     fn evaluate(&self, point: &Point) -> Result<DenseMatrix<f32>> {
         let shape = (point.rest.len(), self.reduced.dim());
         let coordinates = Tensor::from_slice(&point.heard, shape, &Device::Cpu)?;
-        self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &self.hear, &coordinates)?)?)
+        self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &self.propagation, &coordinates)?)?)
     }
 
     fn draw(&self, centre: &Point, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Point, f64)>> {
@@ -139,8 +139,8 @@ impl Tree for Rewired<'_> {
     type Input = Graph;
 
     fn evaluate(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        let hear = self.model.propagation(graph)?;
-        self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &hear, &self.coordinates)?)?)
+        let propagation = self.model.propagation(graph)?;
+        self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &propagation, &self.coordinates)?)?)
     }
 
     fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
@@ -205,8 +205,13 @@ mod tests {
         let reduced = model.reduced().unwrap().unwrap();
         let crf = Crf::new(0.5);
         let heard_ball = ReducedBall::new(2.0, 40, reduced.dim()).unwrap();
-        let tree =
-            Heard { crf: &crf, model: &model, reduced, hear: model.propagation(&graph).unwrap(), ball: heard_ball };
+        let tree = Heard {
+            crf: &crf,
+            model: &model,
+            reduced,
+            propagation: model.propagation(&graph).unwrap(),
+            ball: heard_ball,
+        };
         let centre = Point::new(&input, &reduced.coordinates(&input).unwrap()).unwrap();
         let none = DenseMatrix::zeros(30, 3);
         let rng = &mut stream(1, "alike", 0);

@@ -42,7 +42,7 @@ impl ClassifierConfig {
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// What nodes hear.
-    pub hear: Propagation,
+    pub propagation: Propagation,
     /// What nodes are.
     pub input: Input,
     /// Whose nodes they are.
@@ -133,7 +133,7 @@ impl GraphClassifier {
         if batch.members.num_nodes() == 0 {
             return Tensor::zeros((batch.members.num_graphs(), self.latent_dim()), DType::F32, &Device::Cpu);
         }
-        let nodes = self.encoder.encode(&batch.hear, &batch.input, pass)?;
+        let nodes = self.encoder.encode(&batch.propagation, &batch.input, pass)?;
         self.config.readout.forward(&batch.members, &nodes)
     }
 
@@ -218,7 +218,7 @@ mod tests {
         plant(classifier.params(), "head.weight", &[3.0, -6.0]);
         plant(classifier.params(), "head.bias", &[1.0, 0.5]);
         let x = Tensor::new(&[[1f32], [2.0], [4.0]], &Device::Cpu).unwrap();
-        let batch = Batch { hear: adjacency(&path()).into(), input: x.into(), members: Membership::new(&[3]) };
+        let batch = Batch { propagation: adjacency(&path()).into(), input: x.into(), members: Membership::new(&[3]) };
         let weights = classifier.weights().unwrap();
         let scores = classifier.scores(&batch, &Pass::evaluation(&weights)).unwrap();
         assert_close(&scores.to_vec2::<f32>().unwrap()[0], &[3.0, -3.5], 1e-6, "scores");

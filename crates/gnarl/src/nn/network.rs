@@ -407,8 +407,8 @@ impl Network {
     }
 
     /// Class scores of one learner, whose parameters begin with `learners.i.`; its operator must be a fixed one.
-    pub fn learner(&self, i: usize, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        self.body.learner(i, hear, &drop_input(x, self.config.input_dropout, pass)?, pass)
+    pub fn learner(&self, i: usize, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        self.body.learner(i, propagation, &drop_input(x, self.config.input_dropout, pass)?, pass)
     }
 
     /// The scalars of its learnable operator with their values, none for a fixed one.
@@ -419,16 +419,16 @@ impl Network {
     }
 
     /// What nodes hear in this pass: as given, or with the operator that the network's scalars make.
-    pub fn propagation<'a>(&self, hear: &'a Propagation, pass: &Pass<'_>) -> Result<Cow<'a, Propagation>> {
-        match &hear.learnable {
-            None if self.scalars.is_empty() => Ok(Cow::Borrowed(hear)),
+    pub fn propagation<'a>(&self, propagation: &'a Propagation, pass: &Pass<'_>) -> Result<Cow<'a, Propagation>> {
+        match &propagation.learnable {
+            None if self.scalars.is_empty() => Ok(Cow::Borrowed(propagation)),
             Some(learnable) if !self.scalars.is_empty() => {
                 let scalars: Vec<&Tensor> = self.scalars.iter().map(|id| pass.weight(*id)).collect();
                 let rounds = learnable.operators(&scalars)?;
                 let Some(operator) = rounds.first().cloned() else {
                     candle_core::bail!("a learned operator of no round")
                 };
-                Ok(Cow::Owned(Propagation { operator, two_hop: hear.two_hop.clone(), learnable: None, rounds }))
+                Ok(Cow::Owned(Propagation { operator, two_hop: propagation.two_hop.clone(), learnable: None, rounds }))
             }
             Some(_) => candle_core::bail!("the operator is learned, but the network has no scalars for it"),
             None => candle_core::bail!("the network has scalars of an operator, but the operator is not learned"),
@@ -441,17 +441,17 @@ impl Network {
     }
 
     /// Representations `relu(forward)`, `[nodes, num_classes]`, of a network that was made to give such.
-    pub fn encode(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let hear = &*self.propagation(hear, pass)?;
+    pub fn encode(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let propagation = &*self.propagation(propagation, pass)?;
         let x = &drop_input(x, self.config.input_dropout, pass)?;
-        self.body.forward_activated(hear, x, pass)
+        self.body.forward_activated(propagation, x, pass)
     }
 
     /// Class scores before the softmax, `[nodes, num_classes]`.
-    pub fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let hear = &*self.propagation(hear, pass)?;
+    pub fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let propagation = &*self.propagation(propagation, pass)?;
         let x = &drop_input(x, self.config.input_dropout, pass)?;
-        self.body.forward(hear, x, pass)
+        self.body.forward(propagation, x, pass)
     }
 }
 
@@ -513,7 +513,7 @@ mod tests {
     /// reach the weights behind them.
     #[test]
     fn every_backbone_can_have_orthonormal_weights() {
-        let hear = Propagation {
+        let propagation = Propagation {
             two_hop: Some(crate::nn::layer::two_hop_operator(&path()).unwrap()),
             ..adjacency(&path()).into()
         };
@@ -523,7 +523,7 @@ mod tests {
             let config = NetworkConfig { hidden: 4, heads: 2, weights, ..NetworkConfig::new(backbone) };
             let network = Network::new(&config, 6, 3, 1.0, 1).unwrap();
             let weights = network.params().weights().unwrap();
-            let scores = network.forward(&hear, &x, &Pass::training(&weights, 1)).unwrap();
+            let scores = network.forward(&propagation, &x, &Pass::training(&weights, 1)).unwrap();
             let grads = scores.sqr().unwrap().sum_all().unwrap().backward().unwrap();
             let mut constrained = 0;
             for (id, seen) in weights.iter().filter(|(id, _)| network.params().get(*id).group == Group::Weight) {

@@ -168,9 +168,9 @@ impl Bounds {
         if let Some(name) = named.keys().min() {
             return Err(not_covered(format!("a network with the parameter {name}, whose place they do not know")));
         }
-        let hear = model.propagation(graph)?;
+        let propagation = model.propagation(graph)?;
         let pass = Pass::evaluation(model.weights());
-        let hear = model.network().propagation(&hear, &pass)?;
+        let propagation = model.network().propagation(&propagation, &pass)?;
         let input = model.input(graph)?;
         let input_norm = input_norm(&input)?;
         let features = input.dim();
@@ -179,7 +179,7 @@ impl Bounds {
         let mut rounds = Vec::with_capacity(plan.rounds.len());
         let mut h = input;
         for (i, maps) in plan.rounds.iter().enumerate() {
-            let (operator, own) = (hear.round(i), if gin { 1.0 } else { 0.0 });
+            let (operator, own) = (propagation.round(i), if gin { 1.0 } else { 0.0 });
             let p = match maps.first() {
                 Some(first) => h.matmul(first.weight, None)?,
                 None => h.to_dense()?,
@@ -581,8 +581,8 @@ impl Structure {
         if graph.weights().is_some() {
             return Err("flips in a weighted graph".into());
         }
-        let hear = model.propagation(graph).map_err(|e| e.to_string())?;
-        let size = absolute(&hear.operator).map_err(|e| e.to_string())?;
+        let propagation = model.propagation(graph).map_err(|e| e.to_string())?;
+        let size = absolute(&propagation.operator).map_err(|e| e.to_string())?;
         let norm = if symmetric(operator) { size.radius() } else { size.by_sums() };
         let nodes = 0..graph.num_nodes() as u32;
         let most = nodes.clone().map(|u| graph.degree(u)).max().unwrap_or(0) as f64;
@@ -752,9 +752,9 @@ mod tests {
     fn attacked(model: &WhiteBox, graph: &Graph, norm: Norm, steps: usize, rng: &mut Rng) -> Vec<Graph> {
         let x = graph.features().unwrap().to_dense();
         let (rows, cols) = (x.num_rows(), x.num_cols());
-        let hear = model.propagation(graph).unwrap();
+        let propagation = model.propagation(graph).unwrap();
         let clean = Tensor::from_slice(x.data(), (rows, cols), &Device::Cpu).unwrap();
-        let base = model.forward(&hear, &Input::Dense(clean.clone())).unwrap();
+        let base = model.forward(&propagation, &Input::Dense(clean.clone())).unwrap();
         let ball = Ball::new(norm, EPSILON, Sampler::Exact).unwrap();
         let mut z = vec![0.0; rows * cols];
         z.chunks_exact_mut(cols).for_each(|row| ball.fill_row(EPSILON, row, rng));
@@ -763,7 +763,7 @@ mod tests {
             let values: Vec<f32> = x.data().iter().zip(&z).map(|(x, z)| x + *z as f32).collect();
             found.push(with_features(graph.clone(), cols, values.clone()));
             let at = Var::from_vec(values, (rows, cols), &Device::Cpu).unwrap();
-            let scores = model.forward(&hear, &Input::Dense(at.as_tensor().clone())).unwrap();
+            let scores = model.forward(&propagation, &Input::Dense(at.as_tensor().clone())).unwrap();
             let loss = (scores - &base).unwrap().sqr().unwrap().sum_all().unwrap();
             let grads = loss.backward().unwrap();
             let slope = to_matrix(grads.get(&at).unwrap()).unwrap();
@@ -866,13 +866,13 @@ mod tests {
                 let model = model(&config, 4, OperatorChoice::Classical(operator), 7);
                 let bounds = Bounds::new(&model, &graph).unwrap();
                 let what = format!("{backbone} of {layers} through {operator}");
-                let hear = |graph: &Graph| model.propagation(graph).unwrap().operator;
+                let propagation = |graph: &Graph| model.propagation(graph).unwrap().operator;
                 for set in &sets {
                     let other = flipped(&graph, set).unwrap();
                     let bound = bounds.within(Budget::Structure { flips: set.len() }).unwrap();
                     let seen = moved(&model, &graph, &other);
                     assert_holds(&bound, &seen, &what);
-                    let distance = operator_distance(&hear(&graph), &hear(&other)).unwrap();
+                    let distance = operator_distance(&propagation(&graph), &propagation(&other)).unwrap();
                     assert_holds(&[bounds.within_distance(distance).unwrap()], &seen, &format!("{what}, by distance"));
                 }
                 for norm in NORMS {
@@ -975,8 +975,8 @@ mod tests {
         let cut = flipped(&graph, &[(0, 1)]).unwrap();
         let seen = moved(&model, &graph, &cut).scores.l2;
         assert!((seen - 1e-4 * 30f64.sqrt()).abs() < 1e-8, "{seen}");
-        let hear = |graph: &Graph| model.propagation(graph).unwrap().operator;
-        let distance = operator_distance(&hear(&graph), &hear(&cut)).unwrap();
+        let propagation = |graph: &Graph| model.propagation(graph).unwrap().operator;
+        let distance = operator_distance(&propagation(&graph), &propagation(&cut)).unwrap();
         assert!((distance - 1.0).abs() < 1e-9);
         let found = bounds.within_distance(1.0).unwrap();
         assert!(found.sound >= seen && found.thesis.unwrap() < 0.5 * seen, "{found:?} and {seen}");

@@ -279,7 +279,7 @@ fn moved_features(graph: &Graph, ball: &Ball, rng: &mut Rng) -> Result<Graph> {
 /// A network on a graph, with what every sample needs made once.
 struct Subject<'a> {
     model: &'a WhiteBox,
-    hear: Propagation,
+    propagation: Propagation,
     input: Heard<'a>,
     nodes: usize,
     features: usize,
@@ -299,19 +299,19 @@ impl<'a> Subject<'a> {
             Some(reduced) => Heard::Reduced(reduced, reduced.coordinates(&input)?),
             None => Heard::Whole(input),
         };
-        Ok(Self { model, hear: model.propagation(graph)?, input, nodes: graph.num_nodes(), features })
+        Ok(Self { model, propagation: model.propagation(graph)?, input, nodes: graph.num_nodes(), features })
     }
 
     /// Scores, on another graph or from another input where there is one.
     fn scores(&self, graph: Option<&Graph>, input: Option<&Tensor>) -> Result<DenseMatrix<f32>> {
         let other = graph.map(|graph| self.model.propagation(graph)).transpose()?;
-        let hear = other.as_ref().unwrap_or(&self.hear);
+        let propagation = other.as_ref().unwrap_or(&self.propagation);
         to_matrix(&match (&self.input, input) {
             (Heard::Reduced(reduced, known), moved) => {
-                self.model.forward_reduced(reduced, hear, moved.unwrap_or(known))?
+                self.model.forward_reduced(reduced, propagation, moved.unwrap_or(known))?
             }
-            (Heard::Whole(_), Some(moved)) => self.model.forward(hear, &Input::Dense(moved.clone()))?,
-            (Heard::Whole(known), None) => self.model.forward(hear, known)?,
+            (Heard::Whole(_), Some(moved)) => self.model.forward(propagation, &Input::Dense(moved.clone()))?,
+            (Heard::Whole(known), None) => self.model.forward(propagation, known)?,
         })
     }
 

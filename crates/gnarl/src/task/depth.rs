@@ -82,15 +82,15 @@ pub fn run(
 ) -> Result<(DepthRun, Exits, Policy)> {
     let start = Instant::now();
     let exits = prepared.exits(&config.network, seed)?;
-    let Prepared { hear, input, labels, .. } = prepared;
-    let problem = Problem { hear, input, labels, split };
+    let Prepared { propagation, input, labels, .. } = prepared;
+    let problem = Problem { propagation, input, labels, split };
     let trained = train_exits(&exits, &problem, config.scheme, &config.training, seed, watch)?;
     let training_seconds = start.elapsed().as_secs_f64();
 
-    let answers = Answers::new(&exits.predict(hear, input)?)?;
+    let answers = Answers::new(&exits.predict(propagation, input)?)?;
     let (val, test) = (Targets::new(split.val(), labels), Targets::new(split.test(), labels));
     let single_layer = answers.best_exit(&val);
-    let mut own = (Policy::Single { exit: single_layer }, vec![single_layer; hear.operator.num_rows()]);
+    let mut own = (Policy::Single { exit: single_layer }, vec![single_layer; propagation.operator.num_rows()]);
     let (mut policy_accuracy, mut policy_val_accuracy) = (Vec::new(), Vec::new());
     for (i, &kind) in config.policies.iter().enumerate() {
         let policy = Policy::learn(kind, structure, &answers, &val)?;

@@ -144,7 +144,7 @@ pub struct Preparation {
 #[derive(Debug)]
 pub struct Prepared {
     /// What nodes hear.
-    pub hear: Propagation,
+    pub propagation: Propagation,
     /// What nodes are.
     pub input: Input,
     /// What nodes should be called.
@@ -165,9 +165,9 @@ impl Prepared {
             Some(features) => Input::from_features(&preparation.features.apply(features))?,
             None => Input::Sparse(Operator::constant_f32(&CsrMatrix::identity(graph.num_nodes()))),
         };
-        let hear = propagation(graph, backbone, preparation.operator)?;
+        let propagation = propagation(graph, backbone, preparation.operator)?;
         let mean_log_degree = mean_log_degree(graph);
-        Ok(Self { hear, input, labels: labels.clone(), mean_log_degree })
+        Ok(Self { propagation, input, labels: labels.clone(), mean_log_degree })
     }
 
     /// A network of the right size for this graph, with the scalars that a learnable operator asks for.
@@ -183,7 +183,7 @@ impl Prepared {
     }
 
     fn with_scalars(&self, config: &NetworkConfig) -> NetworkConfig {
-        let operator_scalars = self.hear.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
+        let operator_scalars = self.propagation.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
         NetworkConfig { operator_scalars, ..config.clone() }
     }
 }
@@ -265,11 +265,11 @@ pub fn run(
 ) -> Result<(Run, Network)> {
     let start = Instant::now();
     let network = prepared.network(network, seed)?;
-    let Prepared { hear, input, labels, .. } = prepared;
-    let problem = Problem { hear, input, labels, split };
+    let Prepared { propagation, input, labels, .. } = prepared;
+    let problem = Problem { propagation, input, labels, split };
     let by = if network.num_learners() > 0 { adagcn::train } else { train };
     let trained = by(&network, &problem, training, seed, watch)?;
-    let scores = predict(&network, &prepared.hear, &prepared.input)?;
+    let scores = predict(&network, &prepared.propagation, &prepared.input)?;
     let accuracy = |items| Targets::new(items, &prepared.labels).accuracy(&scores);
     let run = Run {
         seed,
@@ -331,7 +331,9 @@ pub struct Settled<R = Run> {
 impl Settled {
     /// The operator a run ended with: learned, or the one it had all along.
     pub fn learned_operator(&self, run: usize) -> Result<Operator> {
-        let Some(learnable) = &self.prepared.hear.learnable else { return Ok(self.prepared.hear.operator.clone()) };
+        let Some(learnable) = &self.prepared.propagation.learnable else {
+            return Ok(self.prepared.propagation.operator.clone());
+        };
         let scalar = |(_, value): &(String, f64)| Tensor::new(&[*value as f32], &Device::Cpu);
         let scalars = self.runs[run].operator.iter().map(scalar).collect::<candle_core::Result<Vec<_>>>()?;
         Ok(learnable.operators(&scalars.iter().collect::<Vec<_>>())?.swap_remove(0))

@@ -18,7 +18,7 @@ const WORTH_BELOW: f64 = 0.9;
 /// A problem cut down to what some nodes' scores depend on.
 #[derive(Debug)]
 pub(crate) struct Field {
-    pub hear: Propagation,
+    pub propagation: Propagation,
     pub input: Input,
     pub targets: Targets,
 }
@@ -26,11 +26,11 @@ pub(crate) struct Field {
 impl Field {
     /// The field of the targets. The whole graph where the network's reach is not known (`hops` is `None`) or the field is
     /// most of it.
-    pub fn new(hear: &Propagation, input: &Input, targets: &Targets, hops: Option<usize>) -> Result<Self> {
-        let whole = || Ok(Self { hear: hear.clone(), input: input.clone(), targets: targets.clone() });
+    pub fn new(propagation: &Propagation, input: &Input, targets: &Targets, hops: Option<usize>) -> Result<Self> {
+        let whole = || Ok(Self { propagation: propagation.clone(), input: input.clone(), targets: targets.clone() });
         let Some(hops) = hops else { return whole() };
-        let (order, sizes) = by_distance(hear, &targets.items, hops);
-        let pattern = hear.operator.pattern();
+        let (order, sizes) = by_distance(propagation, &targets.items, hops);
+        let pattern = propagation.operator.pattern();
         let entries_of = |rows: usize| order[..rows].iter().map(|&u| pattern.row(u as usize).len()).sum::<usize>();
         // Sizes run from the set outwards: round `step` makes representations of sizes[hops - step - 1] nodes.
         let heard: usize = sizes[..hops].iter().map(|&rows| entries_of(rows)).sum();
@@ -42,17 +42,17 @@ impl Field {
         if share > WORTH_BELOW {
             return whole();
         }
-        let mut restricted = hear.clone();
-        match &hear.learnable {
+        let mut restricted = propagation.clone();
+        match &propagation.learnable {
             Some(operator) if hops > 0 => restricted.learnable = Some(operator.restricted(&order, &sizes)?),
             _ => {
-                let round = |i: usize| hear.operator.restricted(&order, sizes[hops - i - 1], sizes[hops - i]);
+                let round = |i: usize| propagation.operator.restricted(&order, sizes[hops - i - 1], sizes[hops - i]);
                 restricted.rounds = (0..hops).map(round).collect::<Result<_>>()?;
             }
         }
         let items = Arc::new((0..targets.items.len() as u32).collect());
         Ok(Self {
-            hear: restricted,
+            propagation: restricted,
             input: input.select(&order)?,
             targets: Targets { items, classes: targets.classes.clone() },
         })
@@ -60,8 +60,8 @@ impl Field {
 }
 
 /// Nodes within `hops` of the items, nearest first, the items themselves as given; and how many lie within 0, 1, … hops.
-fn by_distance(hear: &Propagation, items: &[u32], hops: usize) -> (Vec<u32>, Vec<usize>) {
-    let pattern = hear.operator.pattern();
+fn by_distance(propagation: &Propagation, items: &[u32], hops: usize) -> (Vec<u32>, Vec<usize>) {
+    let pattern = propagation.operator.pattern();
     let mut seen = vec![false; pattern.num_cols()];
     let mut order = items.to_vec();
     items.iter().for_each(|&u| seen[u as usize] = true);
@@ -109,7 +109,7 @@ mod tests {
     /// Loss and every gradient of one network on a field.
     fn loss_and_gradients(network: &Network, field: &Field) -> Vec<f32> {
         let weights = network.params().weights().unwrap();
-        let scores = network.forward(&field.hear, &field.input, &Pass::evaluation(&weights)).unwrap();
+        let scores = network.forward(&field.propagation, &field.input, &Pass::evaluation(&weights)).unwrap();
         let loss = masked_cross_entropy(&scores, &field.targets.items, &field.targets.classes).unwrap();
         let grads = loss.backward().unwrap();
         let mut all = vec![loss.to_scalar::<f32>().unwrap()];
@@ -144,9 +144,9 @@ mod tests {
                 let config = NetworkConfig { layers, hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
                 let network = prepared.network(&config, 3).unwrap();
                 let targets = Targets::new(&items, &prepared.labels);
-                let (hear, input) = (&prepared.hear, &prepared.input);
-                let field = Field::new(hear, input, &targets, network.reach()).unwrap();
-                let whole = Field::new(hear, input, &targets, None).unwrap();
+                let (propagation, input) = (&prepared.propagation, &prepared.input);
+                let field = Field::new(propagation, input, &targets, network.reach()).unwrap();
+                let whole = Field::new(propagation, input, &targets, None).unwrap();
                 let restricted = network.reach().is_some();
                 assert_eq!(field.input.num_rows() < whole.input.num_rows(), restricted, "{name} of {layers} layers");
                 let (by_field, by_whole) = (loss_and_gradients(&network, &field), loss_and_gradients(&network, &whole));
@@ -164,8 +164,8 @@ mod tests {
         let preparation = Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::AsLoaded };
         let prepared = Prepared::new(&star, Backbone::Gcn, preparation).unwrap();
         let targets = Targets::new(&(0..30).collect::<Vec<_>>(), &prepared.labels);
-        let field = Field::new(&prepared.hear, &prepared.input, &targets, Some(2)).unwrap();
-        assert!(field.hear.rounds.is_empty());
+        let field = Field::new(&prepared.propagation, &prepared.input, &targets, Some(2)).unwrap();
+        assert!(field.propagation.rounds.is_empty());
         assert_eq!(field.targets.items, targets.items);
     }
 }

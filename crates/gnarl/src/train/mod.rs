@@ -177,7 +177,7 @@ pub fn argmax(scores: &[f32]) -> usize {
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
     /// What nodes hear.
-    pub hear: &'a Propagation,
+    pub propagation: &'a Propagation,
     /// What nodes are.
     pub input: &'a Input,
     /// What nodes should be called.
@@ -201,7 +201,7 @@ pub trait Model {
 
     /// Class scores before the softmax, one matrix for each place where it answers. Of a restricted problem
     /// ([`Propagation::rounds`]) at least the rows of the targets, which come first.
-    fn scores(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> candle_core::Result<Vec<Tensor>>;
+    fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> candle_core::Result<Vec<Tensor>>;
 
     /// What training minimises: the cross-entropy, summed over the answers.
     fn loss(&self, scores: &[Tensor], targets: &Targets) -> candle_core::Result<Tensor> {
@@ -220,8 +220,8 @@ impl Model for Network {
         self.reach()
     }
 
-    fn scores(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> candle_core::Result<Vec<Tensor>> {
-        Ok(vec![self.forward(hear, x, pass)?])
+    fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> candle_core::Result<Vec<Tensor>> {
+        Ok(vec![self.forward(propagation, x, pass)?])
     }
 }
 
@@ -253,14 +253,14 @@ pub fn train(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Trained> {
-    let Problem { hear, input, labels, split } = *problem;
+    let Problem { propagation, input, labels, split } = *problem;
     let (train_on, validate_on) = (Targets::new(split.train(), labels), Targets::new(split.val(), labels));
     if train_on.items.is_empty() {
         let what = format!("split {} has no labelled training items", split.name());
         return Err(gnarl_graph::Error::argument("training", what).into());
     }
-    let train_on = Field::new(hear, input, &train_on, model.reach())?;
-    let validate_on = Field::new(hear, input, &validate_on, model.reach())?;
+    let train_on = Field::new(propagation, input, &train_on, model.reach())?;
+    let validate_on = Field::new(propagation, input, &validate_on, model.reach())?;
     follow(&mut WholeGraph { model, train_on, validate_on }, config, seed, watch)
 }
 
@@ -285,7 +285,7 @@ impl<M: Model> Course for WholeGraph<'_, M> {
     }
 
     fn descend(&self, _step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
-        let scores = self.model.scores(&self.train_on.hear, &self.train_on.input, pass)?;
+        let scores = self.model.scores(&self.train_on.propagation, &self.train_on.input, pass)?;
         gradients(self.model.loss(&scores, &self.train_on.targets)?, pass)
     }
 
@@ -296,7 +296,8 @@ impl<M: Model> Course for WholeGraph<'_, M> {
             return Ok((0.0, 0.0));
         }
         let weights = self.model.params().weights()?.detached();
-        let scores = self.model.scores(&self.validate_on.hear, &self.validate_on.input, &Pass::evaluation(&weights))?;
+        let scores =
+            self.model.scores(&self.validate_on.propagation, &self.validate_on.input, &Pass::evaluation(&weights))?;
         let loss = self.model.loss(&scores, on)?.to_scalar::<f32>()?;
         let accuracies = scores.iter().map(|scores| on.accuracy(scores)).collect::<Result<Vec<f64>>>()?;
         Ok((loss, accuracies.iter().sum::<f64>() / accuracies.len() as f64))
@@ -400,9 +401,9 @@ fn restore(trained: &[Param], snapshot: &[Tensor]) -> candle_core::Result<()> {
 }
 
 /// Class scores without dropout, detached from any gradient.
-pub fn predict(network: &Network, hear: &Propagation, input: &Input) -> Result<Tensor> {
+pub fn predict(network: &Network, propagation: &Propagation, input: &Input) -> Result<Tensor> {
     let weights = network.params().weights()?.detached();
-    Ok(network.forward(hear, input, &Pass::evaluation(&weights))?)
+    Ok(network.forward(propagation, input, &Pass::evaluation(&weights))?)
 }
 
 /// The middle value; zero for none.

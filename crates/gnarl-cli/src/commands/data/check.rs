@@ -1,7 +1,7 @@
 //! `gnarl data check`: loads datasets and compares their facts with what is known about them.
 
 use gnarl_graph::dataset::registry::Expected;
-use gnarl_graph::dataset::{Dataset, facts};
+use gnarl_graph::dataset::{Content, facts};
 use gnarl_graph::{BuildReport, Split};
 use serde::Serialize;
 use serde_json::Value;
@@ -64,9 +64,9 @@ pub fn run(global: &Global, args: &CheckArgs) -> anyhow::Result<CheckReport> {
 fn check(global: &Global, name: &str) -> anyhow::Result<Checked> {
     let loaded = load(global, name)?;
     let (stats, splits) = progress::during(&format!("facts of {}", loaded.name), || {
-        Ok::<_, gnarl_graph::Error>(match &loaded.dataset {
-            Dataset::Node(graph) => (facts::node_facts(graph, &loaded.report, &loaded.name)?, graph.splits()),
-            Dataset::Graphs(set) => (facts::graph_set_facts(set), set.splits()),
+        Ok::<_, gnarl_graph::Error>(match &loaded.content {
+            Content::Graph(graph) => (facts::node_facts(graph, &loaded.report, &loaded.name)?, graph.splits()),
+            Content::Graphs(set) => (facts::graph_set_facts(set), set.splits()),
         })
     })?;
     Ok(Checked {

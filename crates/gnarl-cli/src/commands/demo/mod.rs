@@ -200,7 +200,7 @@ fn train_all(graph: &Graph, splits: &[Split], seed: u64) -> anyhow::Result<Vec<V
         let (network, training, _) = &settings[row];
         let prepared = &prepared[row];
         let (run, network) = node::run(prepared, network, training, &splits[i], seed.wrapping_add(i as u64), &watch)?;
-        let scores = predict(&network, &prepared.hear, &prepared.input)?.to_vec2::<f32>()?;
+        let scores = predict(&network, &prepared.propagation, &prepared.input)?.to_vec2::<f32>()?;
         Ok(Trial { run, classes: scores.iter().map(|scores| argmax(scores)).collect() })
     };
     let trials: Vec<Vec<Trial>> = (0..ENTRIES.len())

@@ -1,7 +1,7 @@
 //! What there is to know about the two graphs that need no files.
 
 use gnarl_graph::centrality::Centrality;
-use gnarl_graph::dataset::{Dataset, facts};
+use gnarl_graph::dataset::{Content, facts};
 use gnarl_graph::spectrum::{self, EigenSettings, Gap};
 use serde::Serialize;
 use serde_json::Value;
@@ -39,7 +39,7 @@ pub fn both(global: &Global) -> anyhow::Result<Vec<Sight>> {
 
 fn look(global: &Global, name: &str, what: &'static str) -> anyhow::Result<Sight> {
     let loaded = load(global, name)?;
-    let Dataset::Node(graph) = &loaded.dataset else { anyhow::bail!("{name} is not one graph") };
+    let Content::Graph(graph) = &loaded.content else { anyhow::bail!("{name} is not one graph") };
     let gaps = Centrality::ALL
         .into_iter()
         .map(|centrality| {

@@ -30,13 +30,13 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
 }
 
 impl Body for Appnp {
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let h = self.first.forward_activated(x, pass, pass.dropout(self.dropout, 0))?;
         let predicted = self.second.forward(&Input::Dense(h), pass)?;
         let kept = (&predicted * self.alpha)?;
         let mut h = predicted;
         for _ in 0..self.steps {
-            h = ((hear.operator.apply(&h)? * (1.0 - self.alpha))? + &kept)?;
+            h = ((propagation.operator.apply(&h)? * (1.0 - self.alpha))? + &kept)?;
         }
         Ok(h)
     }

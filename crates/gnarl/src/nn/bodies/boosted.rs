@@ -38,8 +38,8 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
 }
 
 impl Body for Boosted {
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let vote = |i: usize| votes(&self.learner(i, hear, x, pass)?);
+    fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let vote = |i: usize| votes(&self.learner(i, propagation, x, pass)?);
         (1..self.learners.len()).try_fold(vote(0)?, |sum, i| sum + vote(i)?)
     }
 
@@ -53,11 +53,11 @@ impl Body for Boosted {
     }
 
     /// `relu(Φ^i (X W) + b) W' + b'`: the linear map first, so that sparse features stay sparse.
-    fn learner(&self, i: usize, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn learner(&self, i: usize, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let Learner { first, second } = &self.learners[i];
         let mut h = x.matmul(pass.weight(first.weight), None)?;
         for round in 0..i {
-            h = hear.round(round).apply(&h)?;
+            h = propagation.round(round).apply(&h)?;
         }
         if let Some(bias) = first.bias {
             h = add_bias(&h, pass.weight(bias))?;

@@ -38,12 +38,12 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
 }
 
 impl Body for Gcnii {
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let first = self.embed.forward_activated(x, pass, pass.dropout(0.0, EMBEDDING_SITE))?;
         let mut h = dropout(&first, pass.dropout(self.dropout, EMBEDDING_SITE))?;
         let kept = (&first * ALPHA)?;
         for (i, weight) in self.weights.iter().enumerate() {
-            let heard = (hear.round(i).apply(&h)? * (1.0 - ALPHA))?;
+            let heard = (propagation.round(i).apply(&h)? * (1.0 - ALPHA))?;
             let mixed = (&heard + head(&kept, heard.dims()[0])?)?;
             let beta = (THETA / (i + 1) as f64 + 1.0).ln();
             let mapped = mixed.matmul(&near_identity(pass.weight(*weight), beta)?)?;

@@ -58,13 +58,13 @@ fn pagerank_shares(steps: usize) -> Vec<f32> {
 }
 
 impl Body for Gpr {
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let h = self.first.forward_activated(x, pass, pass.dropout(self.dropout, EMBEDDING_SITE))?;
         match &self.rounds {
             Rounds::Bare(steps) => {
                 let mut all = vec![self.second.forward(&Input::Dense(h), pass)?];
                 for i in 0..*steps {
-                    all.push(hear.round(i).apply(&all[i])?);
+                    all.push(propagation.round(i).apply(&all[i])?);
                 }
                 self.weighted(&all, pass)
             }
@@ -72,7 +72,7 @@ impl Body for Gpr {
                 let mut all = vec![h];
                 for (i, layer) in layers.iter().enumerate() {
                     let (from, dropout) = (Input::Dense(all[i].clone()), pass.dropout(self.dropout, i as u64));
-                    all.push(layer.forward_activated(hear.round(i), &from, pass, dropout)?);
+                    all.push(layer.forward_activated(propagation.round(i), &from, pass, dropout)?);
                 }
                 self.second.forward(&Input::Dense(self.weighted(&all, pass)?), pass)
             }

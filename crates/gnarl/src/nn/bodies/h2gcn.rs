@@ -29,12 +29,12 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
 }
 
 impl Body for H2gcn {
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let Some(two_hop) = &hear.two_hop else { candle_core::bail!("h2gcn needs the two-hop operator") };
+    fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let Some(two_hop) = &propagation.two_hop else { candle_core::bail!("h2gcn needs the two-hop operator") };
         let mut last = self.embed.forward(x, pass)?.relu()?;
         let mut all = vec![last.clone()];
         for _ in 0..self.rounds {
-            last = Tensor::cat(&[hear.operator.apply(&last)?, two_hop.apply(&last)?], 1)?;
+            last = Tensor::cat(&[propagation.operator.apply(&last)?, two_hop.apply(&last)?], 1)?;
             all.push(last.clone());
         }
         let all = dropout(&Tensor::cat(&all, 1)?, pass.dropout(self.dropout, 0))?;

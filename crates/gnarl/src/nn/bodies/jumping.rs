@@ -63,11 +63,16 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
 }
 
 impl Body for Jumping {
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let mut heard: Vec<Tensor> = Vec::with_capacity(self.layers.len());
         for (i, layer) in self.layers.iter().enumerate() {
             let from = heard.last().map_or_else(|| x.clone(), |h| Input::Dense(h.clone()));
-            heard.push(layer.forward_activated(hear.round(i), &from, pass, pass.dropout(self.dropout, i as u64))?);
+            heard.push(layer.forward_activated(
+                propagation.round(i),
+                &from,
+                pass,
+                pass.dropout(self.dropout, i as u64),
+            )?);
         }
         let Some(last) = heard.last() else { return self.classify.forward(x, pass) };
         let rows = last.dims()[0];

@@ -35,11 +35,11 @@ use crate::tensor::{Dropout, relu_dropout};
 /// The way through a network's parameters.
 pub trait Body: std::fmt::Debug + Send + Sync {
     /// Class scores before the softmax, `[nodes, num_classes]`.
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
+    fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
 
     /// `relu(forward)`, for a network whose output is a representation and no score. A body that can do it in one go says how.
-    fn forward_activated(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        relu_dropout(&self.forward(hear, x, pass)?, Dropout::NONE)
+    fn forward_activated(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        relu_dropout(&self.forward(propagation, x, pass)?, Dropout::NONE)
     }
 
     /// How many rounds away a node can be and still matter; `None` where every node may. A body that says `Some` gives its
@@ -58,7 +58,7 @@ pub trait Body: std::fmt::Debug + Send + Sync {
     }
 
     /// The scores of one learner, on the rows of round `i - 1`.
-    fn learner(&self, i: usize, _hear: &Propagation, _x: &Input, _pass: &Pass<'_>) -> Result<Tensor> {
+    fn learner(&self, i: usize, _propagation: &Propagation, _x: &Input, _pass: &Pass<'_>) -> Result<Tensor> {
         candle_core::bail!("there is no learner {i}")
     }
 }

@@ -72,10 +72,10 @@ fn divergence(mean: &Tensor, variance: &Tensor) -> Result<Tensor> {
 }
 
 impl Body for Rgcn {
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let (mut mean, mut variance) = (x.clone(), x.clone());
         for (i, layer) in self.layers.iter().enumerate() {
-            let operator = hear.round(i);
+            let operator = propagation.round(i);
             let squared = operator.with_values(&operator.values()?.sqr()?)?;
             let (m, v) = layer.forward(operator, &squared, (&mean, &variance), pass)?;
             if i == 0 && pass.trains() {
@@ -130,10 +130,10 @@ mod tests {
     #[test]
     fn training_draws_scores_and_notes_a_penalty_predicting_does_not() {
         let network = Network::new(&NetworkConfig::new(Backbone::Rgcn), 4, 3, 0.0, 1).unwrap();
-        let (hear, x) = (crate::nn::testing::adjacency(&path()).into(), Input::Dense(random(&[3, 4], 1)));
+        let (propagation, x) = (crate::nn::testing::adjacency(&path()).into(), Input::Dense(random(&[3, 4], 1)));
         let weights = network.params().weights().unwrap();
         let scores = |pass: &Pass<'_>| {
-            let y = network.forward(&hear, &x, pass).unwrap();
+            let y = network.forward(&propagation, &x, pass).unwrap();
             (y.flatten_all().unwrap().to_vec1::<f32>().unwrap(), pass.take_penalties().len())
         };
         let (one, noted) = scores(&Pass::training(&weights, 1));

@@ -21,11 +21,11 @@ pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) 
 
 impl Body for Sgc {
     /// Φ^K (X W) + b: the linear map first, since it is the narrower side.
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let mut h = x.matmul(pass.weight(self.linear.weight), None)?;
         for step in 0..self.rounds {
             let bias = self.linear.bias.filter(|_| step + 1 == self.rounds).map(|b| pass.weight(b));
-            h = hear.round(step).apply_with_bias(&h, bias)?;
+            h = propagation.round(step).apply_with_bias(&h, bias)?;
         }
         Ok(h)
     }

@@ -103,7 +103,7 @@ impl Stack {
     /// Everything before the last layer, and the last layer with its round.
     fn before_last<'a>(
         &'a self,
-        hear: &'a Propagation,
+        propagation: &'a Propagation,
         x: &Input,
         pass: &Pass<'_>,
     ) -> Result<(Input, &'a dyn Layer, &'a Operator)> {
@@ -118,31 +118,31 @@ impl Stack {
         };
         for (i, layer) in others.iter().enumerate() {
             let dropout = pass.dropout(self.dropout, i as u64);
-            let mut h = layer.forward_activated(hear.round(i), &x, pass, dropout)?;
+            let mut h = layer.forward_activated(propagation.round(i), &x, pass, dropout)?;
             if let Some(noise) = pass.noise(self.noise, NOISE_SITES + i as u64, h.dims())? {
                 h = (h + noise)?;
             }
             x = Input::Dense(h);
         }
-        Ok((x, &**last, hear.round(others.len())))
+        Ok((x, &**last, propagation.round(others.len())))
     }
 }
 
 impl Body for Stack {
     /// With a head, nothing is dropped between the last layer and it.
-    fn forward(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let (x, last, operator) = self.before_last(hear, x, pass)?;
+    fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let (x, last, operator) = self.before_last(propagation, x, pass)?;
         match &self.head {
             None => last.forward(operator, &x, pass),
             Some(head) => head.forward(&Input::Dense(last.forward_activated(operator, &x, pass, Dropout::NONE)?), pass),
         }
     }
 
-    fn forward_activated(&self, hear: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn forward_activated(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         if self.head.is_some() {
-            return crate::tensor::relu_dropout(&self.forward(hear, x, pass)?, Dropout::NONE);
+            return crate::tensor::relu_dropout(&self.forward(propagation, x, pass)?, Dropout::NONE);
         }
-        let (x, last, operator) = self.before_last(hear, x, pass)?;
+        let (x, last, operator) = self.before_last(propagation, x, pass)?;
         last.forward_activated(operator, &x, pass, Dropout::NONE)
     }
 

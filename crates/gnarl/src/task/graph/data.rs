@@ -79,7 +79,7 @@ pub struct GraphPreparation {
 /// Graphs made ready: one operator and one input over the nodes of all of them.
 #[derive(Debug)]
 pub struct GraphData {
-    hear: Propagation,
+    propagation: Propagation,
     input: Input,
     /// Graph `i` has nodes `starts[i]..starts[i + 1]`.
     starts: Vec<usize>,
@@ -100,15 +100,15 @@ struct FirstHeard {
 
 impl FirstHeard {
     /// For networks whose first layer is one of GCN's or GIN's, where the product is not fuller than what it is made of.
-    fn new(backbone: Backbone, hear: &Propagation, input: &Input) -> Option<Self> {
+    fn new(backbone: Backbone, propagation: &Propagation, input: &Input) -> Option<Self> {
         use Backbone::{Gcn, Gin, JkCat, JkCatGin, JkLstm, JkLstmGin, JkMax, JkMaxGin};
-        let (Input::Sparse(x), None) = (input, &hear.learnable) else { return None };
+        let (Input::Sparse(x), None) = (input, &propagation.learnable) else { return None };
         let with_own = match backbone {
             Gcn | JkCat | JkMax | JkLstm => None,
-            Gin | JkCatGin | JkMaxGin | JkLstmGin => Some(hear.operator.with_own()?),
+            Gin | JkCatGin | JkMaxGin | JkLstmGin => Some(propagation.operator.with_own()?),
             _ => return None,
         };
-        let operator = with_own.as_ref().unwrap_or(&hear.operator);
+        let operator = with_own.as_ref().unwrap_or(&propagation.operator);
         // Counted before it is made: dense rows of features could make it huge.
         let pattern = operator.pattern();
         let at_most: usize = pattern.indices().iter().map(|&v| x.pattern().row(v as usize).len()).sum();
@@ -153,17 +153,17 @@ impl GraphData {
             return Err(gnarl_graph::Error::argument(TASK, "the nodes carry features of no columns").into());
         }
         let input = Input::from_features(&preparation.features.apply(&features))?;
-        let mut hear = hearing(TASK, &union, graphs, backbone, preparation.operator)?;
+        let mut propagation = hearing(TASK, &union, graphs, backbone, preparation.operator)?;
         // The values of a learnable operator are made anew in every pass: batches need the pattern alone.
-        hear.operator = match &hear.learnable {
-            Some(_) => Operator::from_pattern(hear.operator.pattern().clone()),
-            None => hear.operator.symmetry_noted(),
+        propagation.operator = match &propagation.learnable {
+            Some(_) => Operator::from_pattern(propagation.operator.pattern().clone()),
+            None => propagation.operator.symmetry_noted(),
         };
-        hear.two_hop = hear.two_hop.map(Operator::symmetry_noted);
+        propagation.two_hop = propagation.two_hop.map(Operator::symmetry_noted);
         let mut starts = vec![0];
         graphs.iter().for_each(|g| starts.push(starts[starts.len() - 1] + g.num_nodes()));
-        let first = FirstHeard::new(backbone, &hear, &input);
-        Ok(Self { hear, input, starts, mean_log_degree: mean_log_degree(&union), first })
+        let first = FirstHeard::new(backbone, &propagation, &input);
+        Ok(Self { propagation, input, starts, mean_log_degree: mean_log_degree(&union), first })
     }
 
     /// Number of graphs.
@@ -182,8 +182,8 @@ impl GraphData {
     }
 
     /// What all nodes hear, and the scalars that a learnable operator asks for.
-    pub fn hear(&self) -> &Propagation {
-        &self.hear
+    pub fn propagation(&self) -> &Propagation {
+        &self.propagation
     }
 
     /// These graphs side by side, in this order. O(their nodes + edges). A learned operator takes a graph once in a batch.
@@ -194,12 +194,12 @@ impl GraphData {
         let range = |&g: &u32| self.starts[g as usize]..self.starts[g as usize + 1];
         let ranges: Vec<Range<usize>> = graphs.iter().map(range).collect();
         let (operator, first) = rayon::join(
-            || self.hear.operator.diagonal_blocks(&ranges),
+            || self.propagation.operator.diagonal_blocks(&ranges),
             || self.first.as_ref().map(|first| first.part(&ranges)).transpose(),
         );
         let (operator, first) = (operator?, first?);
-        let two_hop = self.hear.two_hop.as_ref().map(|two_hop| two_hop.diagonal_blocks(&ranges)).transpose()?;
-        let learnable = match &self.hear.learnable {
+        let two_hop = self.propagation.two_hop.as_ref().map(|two_hop| two_hop.diagonal_blocks(&ranges)).transpose()?;
+        let learnable = match &self.propagation.learnable {
             None => None,
             Some(learnable) => {
                 let mut distinct = graphs.to_vec();
@@ -227,8 +227,8 @@ impl GraphData {
             first.note(&operator, x);
         }
         let sizes: Vec<usize> = ranges.iter().map(Range::len).collect();
-        let hear = Propagation { operator, two_hop, learnable, rounds: Vec::new() };
-        Ok(Batch { hear, input, members: Membership::new(&sizes) })
+        let propagation = Propagation { operator, two_hop, learnable, rounds: Vec::new() };
+        Ok(Batch { propagation, input, members: Membership::new(&sizes) })
     }
 
     /// These graphs in batches of `size`, to be kept: for what is asked again and again in the same order.
@@ -350,9 +350,9 @@ mod tests {
             let config = ClassifierConfig { network, readout: Readout::Sum, head_dropout: 0.0 };
             let classifier = GraphClassifier::new(&config, data.in_dim(), 2, 0.0, 1).unwrap();
             let batch = data.batch(&[0]).unwrap();
-            let (hear, input) =
+            let (propagation, input) =
                 (hearing(TASK, &graph, graphs, backbone, OperatorChoice::Usual).unwrap(), batch.input.clone());
-            let plain = Batch { hear, input, members: batch.members.clone() };
+            let plain = Batch { propagation, input, members: batch.members.clone() };
             let [with, without] = [&batch, &plain].map(|batch| {
                 let weights = classifier.params().weights().unwrap();
                 let scores = classifier.scores(batch, &Pass::evaluation(&weights)).unwrap();

@@ -109,7 +109,7 @@ impl PreparedSet {
 
     /// A classifier of the right size for these graphs, with the scalars that a learnable operator asks for.
     pub fn classifier(&self, config: &ClassifierConfig, seed: u64) -> Result<GraphClassifier> {
-        let learnable = &self.data.hear().learnable;
+        let learnable = &self.data.propagation().learnable;
         let operator_scalars = learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
         let network = NetworkConfig { operator_scalars, ..config.network.clone() };
         let config = ClassifierConfig { network, ..config.clone() };
