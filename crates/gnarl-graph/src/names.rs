@@ -35,12 +35,19 @@ pub struct Setting {
     pub value: &'static str,
     /// What it does, in a line, with its default.
     pub about: &'static str,
+    /// The command line's option for it, without the hyphens; mostly its name.
+    pub flag: &'static str,
 }
 
 impl Setting {
     /// A setting.
     pub const fn new(name: &'static str, value: &'static str, about: &'static str) -> Self {
-        Self { name, value, about }
+        Self { name, value, about, flag: name }
+    }
+
+    /// With another option on the command line, where its name alone would not say enough.
+    pub const fn flag(self, flag: &'static str) -> Self {
+        Self { flag, ..self }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A trained model as attacks, measures of robustness and inference see it: a graph goes in, class scores come out.
 //!
 //! Features enter as the network sees them. Where a recipe scales them, scale the graph's once
-//! ([`FeatureScaling::apply`](crate::task::node::FeatureScaling::apply)), before anything is done to it.
+//! ([`FeatureScaling::apply`](crate::features::FeatureScaling::apply)), before anything is done to it.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use gnarl_graph::{CsrMatrix, DenseMatrix, Graph};
 use crate::depth::{Answers, Exits, Policy, Structure};
 use crate::error::{Error, Result};
 use crate::nn::{Input, Network, Pass, Propagation, Weights};
-use crate::task::node::{OperatorChoice, propagation};
+use crate::operator::{OperatorChoice, propagation};
 use crate::tensor::Operator;
 
 /// Maps a graph with features to class scores.

@@ -3,6 +3,7 @@
 //! | room | what belongs there |
 //! | --- | --- |
 //! | [`tensor`] | sparse kernels as candle operations, and the optimiser |
+//! | [`features`] | what is done to features before a network sees them |
 //! | [`nn`] | layers, readouts, networks |
 //! | [`operator`] | the operator axis: learnable centrality operators |
 //! | [`weights`] | the weights axis: orthonormal matrices, Parseval |
@@ -22,6 +23,7 @@ pub mod classifier;
 pub mod depth;
 pub mod error;
 pub mod experiment;
+pub mod features;
 pub mod inference;
 pub mod nn;
 pub mod operator;

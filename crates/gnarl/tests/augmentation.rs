@@ -5,11 +5,12 @@ use std::sync::atomic::AtomicBool;
 
 use gnarl::augment::network_influence::{Items, NetworkInfluence};
 use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, DensityKind, Draws, Through};
+use gnarl::features::FeatureScaling;
 use gnarl::nn::{Backbone, GraphClassifier, Param, Pass};
+use gnarl::operator::OperatorChoice;
 use gnarl::task::graph::{
     self, Evaluation, GraphConfig, GraphPreparation, NodeFeatures, PreparedSet, Run, TrainingCorruption,
 };
-use gnarl::task::node::{FeatureScaling, OperatorChoice};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Epoch, Keep, TrainConfig, Watch};
 use gnarl_graph::random::stream;

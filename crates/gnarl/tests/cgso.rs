@@ -2,9 +2,11 @@
 
 use std::sync::atomic::AtomicBool;
 
+use gnarl::features::FeatureScaling;
 use gnarl::nn::{Backbone, NetworkConfig};
+use gnarl::operator::OperatorChoice;
 use gnarl::operator::{CgsoConfig, Initialisation};
-use gnarl::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared};
+use gnarl::task::node::{self, Preparation, Prepared};
 use gnarl::train::{Checkpoint, Epoch, TrainConfig, Watch, predict};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Graph, generate};

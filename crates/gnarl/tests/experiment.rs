@@ -9,7 +9,8 @@ use gnarl::experiment::report::{Status, Thesis};
 use gnarl::experiment::table::{Baseline, OOM, acc, gcn, value, vanilla};
 use gnarl::experiment::{Progress, Property, Report, Row, RunnerWatch, Settings, Spec, Table, reproduce, with_stored};
 use gnarl::nn::Backbone;
-use gnarl::task::node::{OperatorChoice, Preparation, Prepared};
+use gnarl::operator::OperatorChoice;
+use gnarl::task::node::{Preparation, Prepared};
 use gnarl::task::recipe::Recipe;
 use gnarl_graph::operator::ClassicalOperator;
 
@@ -93,7 +94,8 @@ fn a_table_from_end_to_end() {
 
 #[test]
 fn a_cell_is_what_training_gives() {
-    use gnarl::task::node::{self, OperatorChoice, Preparation, Prepared};
+    use gnarl::operator::OperatorChoice;
+    use gnarl::task::node::{self, Preparation, Prepared};
     use gnarl::train::Watch;
     let dir = tempfile::tempdir().unwrap();
     let only = Settings { columns: vec!["karate".into()], rows: Some("a_HAT".into()), seed: 4, ..settings(dir.path()) };

@@ -3,13 +3,14 @@
 use std::sync::atomic::AtomicBool;
 
 use gnarl::augment::{Augment, AugmentSettings, Augmentation, Components, Copies, Corruption, GraphTransform};
+use gnarl::features::FeatureScaling;
 use gnarl::nn::{Backbone, ClassifierConfig, GraphClassifier, Head, NetworkConfig, Pass, Readout};
+use gnarl::operator::OperatorChoice;
 use gnarl::operator::{CgsoConfig, Initialisation};
 use gnarl::task::graph::{
     self, GraphConfig, GraphData, GraphPreparation, HeadTraining, NodeFeatures, PreparedSet, Run, TrainingCorruption,
     Vectors, train_head,
 };
-use gnarl::task::node::{FeatureScaling, OperatorChoice};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Checkpoint, Epoch, Keep, Stored, TrainConfig, Watch};
 use gnarl_graph::operator::ClassicalOperator;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use candle_core::backprop::GradStore;
 use candle_core::{Device, Tensor, Var};
+use gnarl::features::FeatureScaling;
 use gnarl::nn::batch_norm::BatchNorm;
 use gnarl::nn::gat::{AttentionSettings, Gat};
 use gnarl::nn::gatv2::GatV2;
@@ -15,7 +16,8 @@ use gnarl::nn::pna::Pna;
 use gnarl::nn::readout::Membership;
 use gnarl::nn::sage::Sage;
 use gnarl::nn::{Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout};
-use gnarl::task::node::{FeatureScaling, OperatorChoice, Preparation, Prepared};
+use gnarl::operator::OperatorChoice;
+use gnarl::task::node::{Preparation, Prepared};
 use gnarl::tensor::{Operator, Pattern};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::stream;

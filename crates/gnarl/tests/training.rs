@@ -2,8 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
+use gnarl::features::FeatureScaling;
 use gnarl::nn::{Backbone, NetworkConfig};
-use gnarl::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared};
+use gnarl::operator::OperatorChoice;
+use gnarl::task::node::{self, Preparation, Prepared};
 use gnarl::train::{Checkpoint, Epoch, TrainConfig, Watch, predict};
 use gnarl_graph::{Graph, Labels, Split, generate};
 

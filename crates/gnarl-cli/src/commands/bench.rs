@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use clap::{Args, Subcommand};
 use gnarl::classifier::WhiteBox;
+use gnarl::features::FeatureScaling;
 use gnarl::inference::{Choice, Defended};
 use gnarl::operator::Initialisation;
-use gnarl::task::node::{FeatureScaling, Preparation, Prepared, run as run_node};
+use gnarl::task::node::{Preparation, Prepared, run as run_node};
 use gnarl::train::{Keep, Watch, median};
 use gnarl_graph::dataset::{Content, Dataset};
 use gnarl_graph::operator::ClassicalOperator;

@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 use gnarl::nn::Backbone;
+use gnarl::operator::OperatorChoice;
 use gnarl::operator::{Centralities, CgsoConfig, DepthEnergy, Initialisation, energy_by_depth};
-use gnarl::task::node::{self, OperatorChoice, Preparation, Prepared};
+use gnarl::task::node::{self, Preparation, Prepared};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::Watch;
 use gnarl_graph::centrality::Centrality;

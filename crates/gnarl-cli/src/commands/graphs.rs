@@ -8,10 +8,11 @@ use clap::Args;
 use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, DensityKind, Draws, Through};
 use gnarl::nn::{ClassifierConfig, Readout};
 use gnarl::operator::Initialisation;
+use gnarl::operator::OperatorChoice;
 use gnarl::task::graph::{
     self, Evaluation, GraphConfig, GraphData, GraphPreparation, NodeFeatures, PreparedSet, Run, TrainingCorruption,
 };
-use gnarl::task::node::{OperatorChoice, Tried, settle_operator};
+use gnarl::task::node::{Tried, settle_operator};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Checkpoint, Keep, Stored, Watch, argmax, median};
 use gnarl_graph::dataset::{Dataset, protocol_folds};

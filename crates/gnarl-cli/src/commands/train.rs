@@ -6,10 +6,12 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
+use gnarl::features::FeatureScaling;
 use gnarl::nn::{Backbone, NetworkConfig};
+use gnarl::operator::OperatorChoice;
 use gnarl::operator::{Centralities, CgsoConfig, Initialisation};
 use gnarl::task::depth::DepthRun;
-use gnarl::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared, Run, Settled, Tried};
+use gnarl::task::node::{self, Preparation, Prepared, Run, Settled, Tried};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::{Checkpoint, StepSchedule, TrainConfig, Watch, median};
 use gnarl_graph::dataset::registry::Protocol;

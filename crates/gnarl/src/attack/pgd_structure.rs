@@ -23,7 +23,7 @@ use crate::classifier::{Classifier, WhiteBox};
 use crate::error::Result;
 use crate::nn::network::UsualOperator;
 use crate::nn::{Input, Propagation};
-use crate::task::node::OperatorChoice;
+use crate::operator::OperatorChoice;
 
 /// How flips are sought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

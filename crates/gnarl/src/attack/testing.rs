@@ -6,8 +6,10 @@ use gnarl_graph::Graph;
 use gnarl_graph::generate::{CsbmConfig, csbm};
 
 use crate::classifier::{Classifier, WhiteBox};
+use crate::features::FeatureScaling;
 use crate::nn::{Backbone, Network, NetworkConfig};
-use crate::task::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared};
+use crate::operator::OperatorChoice;
+use crate::task::node::{self, Preparation, Prepared};
 use crate::train::{TrainConfig, Watch, argmax};
 
 const AS_IS: Preparation = Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::AsLoaded };

@@ -291,10 +291,12 @@ impl Model for Stage<'_> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::features::FeatureScaling;
     use crate::nn::Network;
     use crate::nn::testing::assert_close;
+    use crate::operator::OperatorChoice;
     use crate::operator::{CgsoConfig, Initialisation};
-    use crate::task::node::{FeatureScaling, OperatorChoice, Preparation, Prepared};
+    use crate::task::node::{Preparation, Prepared};
     use crate::train::predict;
     use gnarl_graph::generate::{CsbmConfig, csbm};
     use gnarl_graph::operator::ClassicalOperator;

@@ -82,8 +82,9 @@ mod tests {
     use super::*;
     use crate::depth::exits::tests::prepared;
     use crate::nn::{Backbone, NetworkConfig, Params, Pass};
+    use crate::operator::OperatorChoice;
     use crate::operator::{CgsoConfig, Initialisation};
-    use crate::task::node::{OperatorChoice, Prepared};
+    use crate::task::node::Prepared;
     use crate::train::{Epoch, Model};
     use gnarl_graph::Graph;
     use gnarl_graph::operator::ClassicalOperator;

@@ -22,9 +22,10 @@ use crate::depth::{Kind, Scheme};
 use crate::error::{Error, Result};
 use crate::nn::{Backbone, NetworkConfig};
 use crate::operator::Centralities;
+use crate::operator::OperatorChoice;
 use crate::task;
 use crate::task::depth::{DepthConfig, DepthRun};
-use crate::task::node::{self, OperatorChoice, Preparation, Prepared, Run};
+use crate::task::node::{self, Preparation, Prepared, Run};
 use crate::task::recipe::Recipe;
 use crate::train::{Targets, TrainConfig, Watch, predict};
 

@@ -14,8 +14,8 @@ use crate::depth::Scheme;
 use crate::error::Result;
 use crate::inference::log2_neighbours_at_least;
 use crate::nn::Backbone;
+use crate::operator::OperatorChoice;
 use crate::operator::{Centralities, CgsoConfig, Initialisation};
-use crate::task::node::OperatorChoice;
 
 /// A table of the thesis.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::inference::{FeatureBall, StructureBall, balls::StructureLaw};
     use crate::nn::{Backbone, Network, NetworkConfig};
-    use crate::task::node::OperatorChoice;
+    use crate::operator::OperatorChoice;
     use gnarl_graph::Features;
     use gnarl_graph::random::stream;
     use rand::RngExt;

@@ -3,6 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | [`config`] | which centralities, from which initialisation: what the user says and a checkpoint keeps |
+//! | [`choice`] | the choice of an operator, and the propagation it makes of a graph |
 //! | [`cgso`] | the learnable operator on a graph: from seven scalars to an [`Operator`](crate::tensor::Operator) |
 //! | [`energy`] | Dirichlet energy of what an operator makes of the features, by depth |
 //!
@@ -10,9 +11,11 @@
 //! [`LearnableOperator`](crate::nn::LearnableOperator) asks for and get an operator back, once per pass.
 
 pub mod cgso;
+pub mod choice;
 pub mod config;
 pub mod energy;
 
 pub use cgso::Cgso;
+pub use choice::{OperatorChoice, mean_log_degree, propagation, propagation_of_union};
 pub use config::{Centralities, CgsoConfig, Initialisation, Scalars};
 pub use energy::{DepthEnergy, energy_by_depth};

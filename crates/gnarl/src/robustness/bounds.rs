@@ -39,7 +39,7 @@ use crate::classifier::WhiteBox;
 use crate::error::{Error, Result};
 use crate::nn::network::UsualOperator;
 use crate::nn::{Backbone, Input, Pass};
-use crate::task::node::OperatorChoice;
+use crate::operator::OperatorChoice;
 use crate::tensor::Operator;
 
 /// For a forward pass in f32.
@@ -676,9 +676,10 @@ mod tests {
     use super::super::sample::{Ball, Sampler};
     use super::*;
     use crate::classifier::{Classifier, to_matrix};
+    use crate::features::FeatureScaling;
     use crate::nn::testing::plant;
     use crate::nn::{Network, NetworkConfig};
-    use crate::task::node::{self, FeatureScaling, Preparation, Prepared};
+    use crate::task::node::{self, Preparation, Prepared};
     use crate::train::{TrainConfig, Watch};
     use crate::weights::{Orthonormal, WeightsChoice};
     use candle_core::{Device, Var};

@@ -414,7 +414,7 @@ mod tests {
     use super::*;
     use crate::classifier::FromFn;
     use crate::nn::{Backbone, Network, NetworkConfig};
-    use crate::task::node::OperatorChoice;
+    use crate::operator::OperatorChoice;
     use gnarl_graph::Labels;
     use gnarl_graph::generate::erdos_renyi;
     use rand::RngExt;

@@ -13,13 +13,15 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::depth::{self, DepthConfig};
-use super::node::{self, FeatureScaling, OperatorChoice, Preparation, Prepared};
+use super::node::{self, Preparation, Prepared};
 use crate::attack::{Attack, Attacked, FeatureChange, Scene};
 use crate::classifier::{Classifier, Leaving, WhiteBox};
 use crate::depth::{Kind as PolicyKind, Scheme, Structure};
 use crate::error::{Error, Result};
+use crate::features::FeatureScaling;
 use crate::inference::{Choice, Defended};
 use crate::nn::{Backbone, NetworkConfig};
+use crate::operator::OperatorChoice;
 use crate::train::{TrainConfig, Watch, argmax, median};
 
 /// What is attacked: a trained model's input, or its training.

@@ -1,134 +1,21 @@
 //! Node classification: a graph, a network, splits and seeds in; accuracies and learning curves out.
 
-use std::fmt;
-use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use candle_core::{Device, Tensor};
 use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, Labels, Split};
+use gnarl_graph::{CsrMatrix, Graph, Labels, Split};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::depth::{Exits, adagcn};
 use crate::error::{Error, Result};
-use crate::nn::layer::{classical, symmetric_normalised, two_hop_operator};
-use crate::nn::network::UsualOperator;
-use crate::nn::{Backbone, Input, LearnableOperator, Network, NetworkConfig, Propagation};
-use crate::operator::{Cgso, CgsoConfig, Initialisation};
-use crate::tensor::{Operator, Pattern};
+use crate::features::FeatureScaling;
+use crate::nn::{Backbone, Input, Network, NetworkConfig, Propagation};
+use crate::operator::{CgsoConfig, Initialisation, OperatorChoice, mean_log_degree, propagation};
+use crate::tensor::Operator;
 use crate::train::{Problem, Targets, TrainConfig, Trained, Watch, predict, train};
-
-/// What is done to features before a network sees them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FeatureScaling {
-    /// Nothing.
-    AsLoaded,
-    /// Every row divided by the sum of its absolute values; rows of zeros stay.
-    RowNormalised,
-}
-
-impl FromStr for FeatureScaling {
-    type Err = gnarl_graph::Error;
-
-    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        match name.to_lowercase().as_str() {
-            "as-loaded" => Ok(FeatureScaling::AsLoaded),
-            "row-normalised" => Ok(FeatureScaling::RowNormalised),
-            _ => Err(gnarl_graph::Error::unknown("feature scaling", name, ["as-loaded", "row-normalised"])),
-        }
-    }
-}
-
-impl FeatureScaling {
-    /// The graph with its features scaled; one without features as it is.
-    pub fn scaled(self, graph: &Graph) -> gnarl_graph::Result<Graph> {
-        match graph.features() {
-            Some(features) => graph.clone().with_features(self.apply(features)),
-            None => Ok(graph.clone()),
-        }
-    }
-
-    /// The scaled features.
-    pub fn apply(self, features: &Features) -> Features {
-        if self == FeatureScaling::AsLoaded {
-            return features.clone();
-        }
-        let shrink = |row: &mut [f32]| {
-            let total: f32 = row.iter().map(|v| v.abs()).sum();
-            if total > 0.0 {
-                row.iter_mut().for_each(|v| *v /= total);
-            }
-        };
-        match features {
-            Features::Dense(m) => {
-                let mut data = m.data().to_vec();
-                data.chunks_exact_mut(m.num_cols().max(1)).for_each(shrink);
-                Features::Dense(DenseMatrix::new(m.num_rows(), m.num_cols(), data).expect("same shape"))
-            }
-            Features::Sparse(m) => {
-                let mut values = m.values().to_vec();
-                for bounds in m.offsets().windows(2) {
-                    shrink(&mut values[bounds[0] as usize..bounds[1] as usize]);
-                }
-                Features::Sparse(
-                    CsrMatrix::new(m.num_cols(), m.offsets().to_vec(), m.indices().to_vec(), values)
-                        .expect("same pattern"),
-                )
-            }
-        }
-    }
-}
-
-/// The operator nodes hear through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum OperatorChoice {
-    /// What the backbone's paper uses.
-    Usual,
-    /// A classical operator by name.
-    #[serde(with = "classical_name")]
-    Classical(ClassicalOperator),
-    /// A learnable centrality operator.
-    Cgso(CgsoConfig),
-}
-
-impl OperatorChoice {
-    /// How many operators are trained to settle on one: seven where the initialisation is left open.
-    pub fn candidates(self) -> usize {
-        match self {
-            OperatorChoice::Cgso(CgsoConfig { init: Initialisation::Auto, .. }) => ClassicalOperator::ALL.len(),
-            _ => 1,
-        }
-    }
-}
-
-impl fmt::Display for OperatorChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            OperatorChoice::Usual => f.write_str("the paper's"),
-            OperatorChoice::Classical(op) => op.fmt(f),
-            OperatorChoice::Cgso(config) => config.fmt(f),
-        }
-    }
-}
-
-/// Operators are stored by their names.
-mod classical_name {
-    use gnarl_graph::operator::ClassicalOperator;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(op: &ClassicalOperator, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(op)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<ClassicalOperator, D::Error> {
-        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
-    }
-}
 
 /// How a graph is made ready for a network: stored with every checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -186,52 +73,6 @@ impl Prepared {
         let operator_scalars = self.propagation.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
         NetworkConfig { operator_scalars, ..config.clone() }
     }
-}
-
-/// What the nodes of one graph hear through a choice of operator.
-pub fn propagation(graph: &Graph, backbone: Backbone, choice: OperatorChoice) -> Result<Propagation> {
-    hearing("node classification", graph, std::slice::from_ref(graph), backbone, choice)
-}
-
-/// What the nodes of a graph hear: the operator chosen and, for H2GCN, the two-hop one. The graph may be the disjoint union of
-/// `parts`. `task` is who asks, for what is refused.
-pub(crate) fn hearing(
-    task: &'static str,
-    graph: &Graph,
-    parts: &[Graph],
-    backbone: Backbone,
-    choice: OperatorChoice,
-) -> Result<Propagation> {
-    let mut learnable: Option<Arc<dyn LearnableOperator>> = None;
-    let operator = match choice {
-        OperatorChoice::Classical(kind) => classical(graph, kind)?,
-        OperatorChoice::Cgso(config) => {
-            if let Some(why) = backbone.fixed_operator() {
-                return Err(gnarl_graph::Error::argument(task, format!("{backbone} {why}")).into());
-            }
-            let cgso = Cgso::of_union(graph, parts, config)?;
-            let started = cgso.started()?;
-            learnable = Some(Arc::new(cgso));
-            started
-        }
-        OperatorChoice::Usual => match backbone.usual_operator() {
-            UsualOperator::Classical(kind) => classical(graph, kind)?,
-            UsualOperator::SelfLoopPattern => {
-                // A_hat has exactly the entries of A + I.
-                let a_hat = ClassicalOperator::NormalisedAdjacency.matrix(graph)?;
-                Operator::from_pattern(Arc::new(Pattern::of(&a_hat)))
-            }
-            UsualOperator::SymmetricNormalised => Operator::constant(&symmetric_normalised(graph)?),
-        },
-    };
-    let two_hop = (backbone == Backbone::H2gcn).then(|| two_hop_operator(graph)).transpose()?;
-    Ok(Propagation { operator, two_hop, learnable, rounds: Vec::new() })
-}
-
-/// Mean of `ln(degree + 1)`, for PNA; zero without nodes.
-pub(crate) fn mean_log_degree(graph: &Graph) -> f64 {
-    let log_degrees = (0..graph.num_nodes() as u32).map(|u| (graph.degree(u) as f64 + 1.0).ln());
-    log_degrees.sum::<f64>() / graph.num_nodes().max(1) as f64
 }
 
 /// One run: one split, one seed.

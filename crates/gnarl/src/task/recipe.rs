@@ -11,9 +11,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::augment::{Augment, AugmentSettings, Components};
+use crate::features::FeatureScaling;
 use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, Readout};
+use crate::operator::OperatorChoice;
 use crate::task::graph::{GraphConfig, GraphPreparation, NodeFeatures};
-use crate::task::node::{FeatureScaling, OperatorChoice};
 use crate::train::{Keep, StepSchedule, TrainConfig};
 
 /// Whose settings to start from.

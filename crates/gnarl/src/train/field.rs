@@ -86,9 +86,11 @@ fn by_distance(propagation: &Propagation, items: &[u32], hops: usize) -> (Vec<u3
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::FeatureScaling;
     use crate::nn::{Backbone, Network, NetworkConfig, Pass};
+    use crate::operator::OperatorChoice;
     use crate::operator::{CgsoConfig, Initialisation};
-    use crate::task::node::{FeatureScaling, OperatorChoice, Preparation, Prepared};
+    use crate::task::node::{Preparation, Prepared};
     use crate::tensor::masked_cross_entropy;
     use gnarl_graph::operator::ClassicalOperator;
     use gnarl_graph::{CsrMatrix, Features, Graph, Labels};

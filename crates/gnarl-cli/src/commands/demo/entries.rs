@@ -1,8 +1,8 @@
 //! What the demo trains: one entry per row of its table. A further axis is one more entry.
 
 use gnarl::nn::Backbone;
+use gnarl::operator::OperatorChoice;
 use gnarl::operator::{Centralities, CgsoConfig, Initialisation};
-use gnarl::task::node::OperatorChoice;
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::operator::ClassicalOperator;
 use serde::Serialize;

@@ -11,8 +11,9 @@ use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::features::FeatureScaling;
 use crate::nn::{Backbone, Batch, Input, Membership, Propagation};
-use crate::task::node::{FeatureScaling, OperatorChoice, hearing, mean_log_degree};
+use crate::operator::{OperatorChoice, mean_log_degree, propagation_of_union};
 use crate::tensor::Operator;
 
 const TASK: &str = "graph classification";
@@ -153,7 +154,7 @@ impl GraphData {
             return Err(gnarl_graph::Error::argument(TASK, "the nodes carry features of no columns").into());
         }
         let input = Input::from_features(&preparation.features.apply(&features))?;
-        let mut propagation = hearing(TASK, &union, graphs, backbone, preparation.operator)?;
+        let mut propagation = propagation_of_union(TASK, &union, graphs, backbone, preparation.operator)?;
         // The values of a learnable operator are made anew in every pass: batches need the pattern alone.
         propagation.operator = match &propagation.learnable {
             Some(_) => Operator::from_pattern(propagation.operator.pattern().clone()),
@@ -350,8 +351,10 @@ mod tests {
             let config = ClassifierConfig { network, readout: Readout::Sum, head_dropout: 0.0 };
             let classifier = GraphClassifier::new(&config, data.in_dim(), 2, 0.0, 1).unwrap();
             let batch = data.batch(&[0]).unwrap();
-            let (propagation, input) =
-                (hearing(TASK, &graph, graphs, backbone, OperatorChoice::Usual).unwrap(), batch.input.clone());
+            let (propagation, input) = (
+                propagation_of_union(TASK, &graph, graphs, backbone, OperatorChoice::Usual).unwrap(),
+                batch.input.clone(),
+            );
             let plain = Batch { propagation, input, members: batch.members.clone() };
             let [with, without] = [&batch, &plain].map(|batch| {
                 let weights = classifier.params().weights().unwrap();

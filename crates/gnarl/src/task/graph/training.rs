@@ -455,9 +455,10 @@ impl Course for HeadCourse<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features::FeatureScaling;
     use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, Readout};
+    use crate::operator::OperatorChoice;
     use crate::task::graph::{GraphPreparation, NodeFeatures};
-    use crate::task::node::{FeatureScaling, OperatorChoice};
     use crate::weights::{Orthonormal, WeightsChoice};
     use gnarl_graph::{Graph, generate};
 
