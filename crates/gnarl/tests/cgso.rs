@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use gnarl::features::FeatureScaling;
 use gnarl::nn::{Backbone, NetworkConfig};
 use gnarl::operator::OperatorChoice;
-use gnarl::operator::{CgsoConfig, Initialisation};
+use gnarl::operator::{Cgso, Initialisation};
 use gnarl::task::node::{self, Preparation, Prepared};
 use gnarl::train::{Checkpoint, Epoch, TrainConfig, Watch, predict};
 use gnarl_graph::operator::ClassicalOperator;
@@ -16,7 +16,7 @@ fn embedded() -> Graph {
 }
 
 fn preparation(centrality: &str, init: &str) -> Preparation {
-    let config = CgsoConfig { centrality: centrality.parse().unwrap(), init: init.parse().unwrap() };
+    let config = Cgso { centrality: centrality.parse().unwrap(), init: init.parse().unwrap() };
     Preparation { operator: OperatorChoice::Cgso(config), features: FeatureScaling::AsLoaded }
 }
 
@@ -148,7 +148,7 @@ fn the_initialisation_is_the_best_on_validation_nodes() {
     let settled = settle("auto");
     assert_eq!(settled.tried.len(), 7);
     let best = settled.tried.iter().filter_map(|t| t.val_accuracy).fold(0.0, f64::max);
-    let OperatorChoice::Cgso(CgsoConfig { init: Initialisation::Of(chosen), .. }) = settled.preparation.operator else {
+    let OperatorChoice::Cgso(Cgso { init: Initialisation::Of(chosen), .. }) = settled.preparation.operator else {
         panic!("nothing was settled: {:?}", settled.preparation)
     };
     let first_best = settled.tried.iter().find(|t| t.val_accuracy == Some(best)).unwrap();

@@ -6,7 +6,7 @@ use gnarl::augment::{Augment, AugmentSettings, Augmentation, Components, Copies,
 use gnarl::features::FeatureScaling;
 use gnarl::nn::{Backbone, ClassifierConfig, GraphClassifier, Head, NetworkConfig, Pass, Readout};
 use gnarl::operator::OperatorChoice;
-use gnarl::operator::{CgsoConfig, Initialisation};
+use gnarl::operator::{Cgso, Initialisation};
 use gnarl::task::graph::{
     self, GraphConfig, GraphData, GraphPreparation, HeadTraining, NodeFeatures, PreparedSet, Run, TrainingCorruption,
     Vectors, train_head,
@@ -94,7 +94,7 @@ fn backbones() -> impl Iterator<Item = (&'static str, Backbone)> {
 fn operators(backbone: Backbone) -> Vec<OperatorChoice> {
     let learned = |centrality: &str| {
         let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
-        OperatorChoice::Cgso(CgsoConfig { centrality: centrality.parse().unwrap(), init })
+        OperatorChoice::Cgso(Cgso { centrality: centrality.parse().unwrap(), init })
     };
     let mut all = vec![OperatorChoice::Usual, OperatorChoice::Classical(ClassicalOperator::RandomWalkLaplacian)];
     if backbone.fixed_operator().is_none() {

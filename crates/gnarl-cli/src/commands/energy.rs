@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use gnarl::nn::Backbone;
 use gnarl::operator::OperatorChoice;
-use gnarl::operator::{Centralities, CgsoConfig, DepthEnergy, Initialisation, energy_by_depth};
+use gnarl::operator::{Centralities, Cgso, DepthEnergy, Initialisation, energy_by_depth};
 use gnarl::task::node::{self, Preparation, Prepared};
 use gnarl::task::recipe::Recipe;
 use gnarl::train::Watch;
@@ -75,7 +75,7 @@ pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
     let centralities = if args.centrality.is_empty() { all() } else { args.centrality.clone() };
     let sgc = OperatorChoice::Classical(ClassicalOperator::NormalisedAdjacency);
     let learned = centralities.iter().map(|&centrality| {
-        (format!("CSGC {centrality}"), OperatorChoice::Cgso(CgsoConfig { centrality, init: args.init }))
+        (format!("CSGC {centrality}"), OperatorChoice::Cgso(Cgso { centrality, init: args.init }))
     });
     let mut operators = Vec::new();
     for (model, operator) in std::iter::once(("SGC".to_string(), sgc)).chain(learned) {

@@ -9,7 +9,7 @@ use clap::Args;
 use gnarl::features::FeatureScaling;
 use gnarl::nn::{Backbone, NetworkConfig};
 use gnarl::operator::OperatorChoice;
-use gnarl::operator::{Centralities, CgsoConfig, Initialisation};
+use gnarl::operator::{Centralities, Cgso, Initialisation};
 use gnarl::task::depth::DepthRun;
 use gnarl::task::node::{self, Preparation, Prepared, Run, Settled, Tried};
 use gnarl::task::recipe::Recipe;
@@ -176,7 +176,7 @@ impl ModelArgs {
                 );
             };
             let init = self.init.unwrap_or(Initialisation::Auto);
-            return Ok(OperatorChoice::Cgso(CgsoConfig { centrality, init }));
+            return Ok(OperatorChoice::Cgso(Cgso { centrality, init }));
         }
         if self.centrality.is_some() {
             return refuse("--centrality", "belongs to --operator cgso, which was not asked for");

@@ -248,7 +248,7 @@ mod tests {
     use crate::attack::{Attack, Attacked, Options};
     use crate::classifier::FromFn;
     use crate::nn::Backbone;
-    use crate::operator::{CgsoConfig, Initialisation};
+    use crate::operator::{Cgso, Initialisation};
     use gnarl_graph::operator::ClassicalOperator;
 
     fn run(model: &dyn Classifier, graph: &Graph, kind: Kind, options: Options, seed: u64) -> Result<Attacked> {
@@ -318,7 +318,7 @@ mod tests {
             (Backbone::Pna, values),
             (
                 Backbone::Gcn,
-                OperatorChoice::Cgso(CgsoConfig {
+                OperatorChoice::Cgso(Cgso {
                     centrality: "degree".parse().unwrap(),
                     init: Initialisation::Of(ClassicalOperator::Adjacency),
                 }),

@@ -6,24 +6,61 @@ use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
 use rand::RngExt;
 
-use super::transform::{GraphTransform, check_share};
+use gnarl_graph::names::{Choice, Setting};
+use serde::{Deserialize, Serialize};
+
+use super::transform::{COPIES, Copies, GraphTransform, check_share};
+use super::Augmentation;
 
 /// Edges rejoined at random; degrees and what nodes carry stay.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Configuration {
-    rate: f64,
+    /// the chance of an edge to break, 0 to 1.
+    pub strength: f64,
+    /// How often a copy is made.
+    pub copies: Copies,
 }
 
 impl Configuration {
-    /// `rate` is the thesis' r, the chance of an edge to break, 0 to 1.
-    pub fn new(rate: f64) -> Result<Self> {
-        Ok(Self { rate: check_share("configuration", rate)? })
+    /// With this share, copies made anew in every epoch.
+    pub const fn share(strength: f64) -> Self {
+        Self { strength, copies: Copies::EachEpoch }
+    }
+}
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Self::share(0.2)
+    }
+}
+
+impl Choice for Configuration {
+    const NAME: &'static str = "configuration";
+    const ABOUT: &'static str = "copies with some edges rejoined at random, degrees kept";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new("strength", "X", "the chance of an edge to break, 0 to 1 [default: 0.2]"),
+        COPIES,
+    ];
+
+    fn check(&self) -> Result<()> {
+        check_share(Self::NAME, self.strength)
+    }
+}
+
+impl Augmentation for Configuration {
+    fn transform(&self) -> Option<(&dyn GraphTransform, Copies)> {
+        Some((self, self.copies))
+    }
+
+    fn keeps_nodes(&self) -> bool {
+        true
     }
 }
 
 impl GraphTransform for Configuration {
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
-        rewire(graph, self.rate, rng.random())
+        rewire(graph, self.strength, rng.random())
     }
 }
 
@@ -38,7 +75,7 @@ mod tests {
         let degrees = |g: &Graph| (0..g.num_nodes() as u32).map(|u| g.degree(u)).collect::<Vec<_>>();
         let graph = generate::erdos_renyi(40, 0.2, 1).unwrap();
         let moved = |rate, seed| {
-            let other = Configuration::new(rate).unwrap().apply(&graph, &mut stream(seed, "configuration", 0)).unwrap();
+            let other = Configuration::share(rate).apply(&graph, &mut stream(seed, "configuration", 0)).unwrap();
             assert_eq!(degrees(&other), degrees(&graph));
             graph.edges().filter(|&(u, v)| !other.has_edge(u, v)).count()
         };

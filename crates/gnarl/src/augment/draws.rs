@@ -1,26 +1,19 @@
 //! How many vectors of each class a fresh head gets beside the original ones.
 
-use std::str::FromStr;
-
 use gnarl_graph::random::stream;
-use gnarl_graph::{Error, Result};
 use rand::RngExt;
-use serde::{Deserialize, Serialize};
 
-/// How many vectors of each class are put beside the original ones: drawn from its density, or for the control repeated. Stored by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Draws {
-    /// As many as there are, as in the thesis; the control repeats nothing.
-    AsMany,
-    /// So many that every class has twice the graphs of the largest: none outnumbers another.
-    Level,
+gnarl_graph::named! {
+    /// How many vectors of each class are put beside the original ones: drawn from its density, or for the control repeated.
+    pub enum Draws as "number of draws" {
+        /// As many as there are, as in the thesis; the control repeats nothing.
+        AsMany = "as-many",
+        /// So many that every class has twice the graphs of the largest: none outnumbers another.
+        Level = "level",
+    }
 }
 
 impl Draws {
-    /// Every choice with its name.
-    pub const ALL: [(&'static str, Draws); 2] = [("as-many", Draws::AsMany), ("level", Draws::Level)];
-
     /// How many for each class of these items; none of a class without items.
     pub fn of_classes(self, classes: &[u32]) -> Vec<usize> {
         let mut counts = vec![0usize; classes.iter().max().map_or(0, |&c| c as usize + 1)];
@@ -45,16 +38,6 @@ impl Draws {
             repeated.extend((0..count).map(|_| own[rng.random_range(0..own.len())]));
         }
         repeated
-    }
-}
-
-impl FromStr for Draws {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let known = || Self::ALL.iter().map(|(known, _)| *known);
-        found.map(|(_, draws)| *draws).ok_or_else(|| Error::unknown("number of draws", name, known()))
     }
 }
 

@@ -1,14 +1,96 @@
 //! GRATIN (thesis ch. 7): for each class a density of the latent vectors of its training graphs, by default a Gaussian mixture, and new
 //! vectors drawn from it: as many as the class has graphs, or so many that all classes have as many.
 
+use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::{mix, stream};
 use gnarl_graph::{DenseMatrix, Error, Result};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::density::gaussian::{deviations, mean};
 use super::density::{Components, DensityKind, FitReport};
 use super::draws::Draws;
+use super::retrain::{DRAWS, EPOCHS, HEAD_EPOCHS, check_epochs};
+use super::{Augmentation, FreshHead, Through};
 use crate::tensor::simd_dispatch;
+
+/// New vectors drawn for every class.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Gratin {
+    /// What new vectors of a class are drawn from.
+    pub density: DensityKind,
+    /// Of mixtures: how many Gaussians a class has; the best by BIC where nothing is said.
+    pub components: Option<Components>,
+    /// How many of each class.
+    pub draws: Draws,
+    /// The share of new vectors to keep, those of most influence on the validation items; all, unasked, where nothing is said.
+    pub select: Option<f64>,
+    /// Whose parameters influence is taken through.
+    pub through: Through,
+    /// Epochs of the fresh head.
+    pub head_epochs: usize,
+}
+
+impl Gratin {
+    /// Mixtures by BIC, as many vectors as there are.
+    pub const fn new() -> Self {
+        Self {
+            density: DensityKind::Mixture,
+            components: None,
+            draws: Draws::AsMany,
+            select: None,
+            through: Through::Head,
+            head_epochs: HEAD_EPOCHS,
+        }
+    }
+
+    /// How its vectors are drawn.
+    pub fn drawing(&self) -> Drawing {
+        let components = self.density.components(self.components.unwrap_or(Components::Auto));
+        Drawing { density: self.density, components, draws: self.draws }
+    }
+}
+
+impl Default for Gratin {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Choice for Gratin {
+    const NAME: &'static str = "gratin";
+    const ABOUT: &'static str = "a fresh head on the training vectors and new ones drawn from densities fitted to them";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new(
+            "density",
+            "NAME",
+            "what new vectors of a class are drawn from: mixture (of Gaussians), shrunken (one Gaussian for few vectors) or shared (one with a covariance that all classes share) [default: mixture]",
+        ),
+        Setting::new("components", "N|auto", "Gaussians in the mixture of a class, or auto for the best by BIC [default: auto]"),
+        DRAWS,
+        Setting::new("select", "SHARE", "keep this share of the new vectors, those of most influence on validation items"),
+        Setting::new("through", "WHICH", "influence through the head (exact) or the network (by conjugate gradients) [default: head]"),
+        EPOCHS,
+    ];
+
+    fn check(&self) -> Result<()> {
+        if self.components.is_some() && !self.density.takes_components() {
+            let what = format!("belongs to mixtures; {} is {}", self.density, self.density.about());
+            return Err(Error::argument("components", what));
+        }
+        if let Some(share) = self.select.filter(|share| !(0.0..=1.0).contains(share)) {
+            return Err(Error::argument("select", format!("a share of {share} new vectors; it must lie in 0 to 1")));
+        }
+        check_epochs(self.head_epochs)
+    }
+}
+
+impl Augmentation for Gratin {
+    fn fresh_head(&self) -> Option<FreshHead> {
+        Some(FreshHead { epochs: self.head_epochs, draws: self.draws, drawn: Some(*self) })
+    }
+}
 
 /// New vectors and where they come from.
 #[derive(Debug, Clone)]

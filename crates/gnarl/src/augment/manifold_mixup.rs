@@ -3,15 +3,44 @@
 //!
 //! `h̃_i = λ h_i + (1 - λ) h_π(i)` with one `λ ~ Beta(α, α)` and one random order π a step. With α = 1 every λ is as likely.
 
+use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Result};
 use rand::seq::SliceRandom;
 use rand_distr::{Beta, Distribution};
+use serde::{Deserialize, Serialize};
+
+use super::Augmentation;
 
 /// Latent vectors mixed while training.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ManifoldMixup {
-    shares: Beta<f64>,
+    /// α of the Beta distribution that λ is drawn from, above 0.
+    pub strength: f64,
+}
+
+impl Default for ManifoldMixup {
+    fn default() -> Self {
+        Self { strength: 1.0 }
+    }
+}
+
+impl Choice for ManifoldMixup {
+    const NAME: &'static str = "manifold-mixup";
+    const ABOUT: &'static str = "latent vectors mixed in every step of training";
+    const SETTINGS: &'static [Setting] =
+        &[Setting::new("strength", "X", "alpha of the Beta distribution that shares are drawn from [default: 1]")];
+
+    fn check(&self) -> Result<()> {
+        self.shares().map(|_| ())
+    }
+}
+
+impl Augmentation for ManifoldMixup {
+    fn mixup(&self) -> Option<ManifoldMixup> {
+        Some(*self)
+    }
 }
 
 /// One step's draw.
@@ -24,19 +53,21 @@ pub struct Mixing {
 }
 
 impl ManifoldMixup {
-    /// α of the Beta distribution that λ is drawn from, above 0.
-    pub fn new(alpha: f64) -> Result<Self> {
-        match Beta::new(alpha, alpha) {
-            Ok(shares) if alpha.is_finite() => Ok(Self { shares }),
-            _ => Err(Error::argument("manifold-mixup", format!("a strength of {alpha}; it must be above 0"))),
+    fn shares(&self) -> Result<Beta<f64>> {
+        match Beta::new(self.strength, self.strength) {
+            Ok(shares) if self.strength.is_finite() => Ok(shares),
+            _ => {
+                Err(Error::argument("manifold-mixup", format!("a strength of {}; it must be above 0", self.strength)))
+            }
         }
     }
 
     /// Draws for a batch of `count` graphs.
-    pub fn draw(&self, count: usize, rng: &mut Rng) -> Mixing {
+    pub fn draw(&self, count: usize, rng: &mut Rng) -> Result<Mixing> {
+        let shares = self.shares()?;
         let mut partners: Vec<u32> = (0..count as u32).collect();
         partners.shuffle(rng);
-        Mixing { partners, kept: self.shares.sample(rng) }
+        Ok(Mixing { partners, kept: shares.sample(rng) })
     }
 }
 
@@ -48,8 +79,8 @@ mod tests {
     #[test]
     fn shares_are_beta_and_partners_an_order() {
         for (alpha, variance) in [(1.0, 1.0 / 12.0), (0.2, 1.0 / 5.6), (4.0, 1.0 / 36.0)] {
-            let mixup = ManifoldMixup::new(alpha).unwrap();
-            let draws: Vec<Mixing> = (0..4000).map(|i| mixup.draw(5, &mut stream(i, "mixup test", 0))).collect();
+            let mixup = ManifoldMixup { strength: alpha };
+            let draws: Vec<Mixing> = (0..4000).map(|i| mixup.draw(5, &mut stream(i, "mixup test", 0)).unwrap()).collect();
             let mean = draws.iter().map(|d| d.kept).sum::<f64>() / 4000.0;
             let spread = draws.iter().map(|d| (d.kept - 0.5).powi(2)).sum::<f64>() / 4000.0;
             // A Beta(α, α) has mean 1/2 and variance 1 / (4 (2α + 1)); five standard errors of the mean.
@@ -60,7 +91,7 @@ mod tests {
             assert_eq!(partners, [0, 1, 2, 3, 4]);
         }
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let e = ManifoldMixup::new(bad).unwrap_err().to_string();
+            let e = ManifoldMixup { strength: bad }.check().unwrap_err().to_string();
             assert_eq!(e, format!("manifold-mixup: a strength of {bad}; it must be above 0"));
         }
     }

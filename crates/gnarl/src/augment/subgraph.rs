@@ -7,24 +7,57 @@ use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
 use rand::RngExt;
 
-use super::transform::{GraphTransform, check_share};
+use gnarl_graph::names::{Choice, Setting};
+use serde::{Deserialize, Serialize};
+
+use super::transform::{COPIES, Copies, GraphTransform, check_share};
+use super::Augmentation;
 
 /// A connected part of at most `⌈(1 - rate) n⌉` nodes, at least one where there are nodes.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Subgraph {
-    rate: f64,
+    /// the share of nodes left out, 0 to 1.
+    pub strength: f64,
+    /// How often a copy is made.
+    pub copies: Copies,
 }
 
 impl Subgraph {
-    /// `rate` is the share of nodes left out, 0 to 1.
-    pub fn new(rate: f64) -> Result<Self> {
-        Ok(Self { rate: check_share("subgraph", rate)? })
+    /// With this share, copies made anew in every epoch.
+    pub const fn share(strength: f64) -> Self {
+        Self { strength, copies: Copies::EachEpoch }
+    }
+}
+
+impl Default for Subgraph {
+    fn default() -> Self {
+        Self::share(0.2)
+    }
+}
+
+impl Choice for Subgraph {
+    const NAME: &'static str = "subgraph";
+    const ABOUT: &'static str = "connected parts of the training graphs";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new("strength", "X", "the share of nodes left out, 0 to 1 [default: 0.2]"),
+        COPIES,
+    ];
+
+    fn check(&self) -> Result<()> {
+        check_share(Self::NAME, self.strength)
+    }
+}
+
+impl Augmentation for Subgraph {
+    fn transform(&self) -> Option<(&dyn GraphTransform, Copies)> {
+        Some((self, self.copies))
     }
 }
 
 impl GraphTransform for Subgraph {
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
-        let size = ((1.0 - self.rate) * graph.num_nodes() as f64).ceil() as usize;
+        let size = ((1.0 - self.strength) * graph.num_nodes() as f64).ceil() as usize;
         let mut part = grow(graph, size.max(1), rng);
         part.sort_unstable();
         graph.subgraph(&part)
@@ -66,13 +99,13 @@ mod tests {
             [(generate::cycle(20).unwrap(), true), (generate::star(20).unwrap(), true), (two_triangles(), false)]
         {
             for seed in 0..50 {
-                let part = Subgraph::new(0.25).unwrap().apply(&graph, &mut stream(seed, "subgraph test", 0)).unwrap();
+                let part = Subgraph::share(0.25).apply(&graph, &mut stream(seed, "subgraph test", 0)).unwrap();
                 assert_eq!(part.num_nodes(), if connected { 15 } else { 3 }, "a component is all there is to find");
                 assert_eq!(properties::components(&part).count(), 1);
                 assert!(part.edges().count() >= part.num_nodes() - 1);
             }
         }
-        let whole = Subgraph::new(0.0).unwrap().apply(&generate::cycle(9).unwrap(), &mut stream(1, "t", 0)).unwrap();
+        let whole = Subgraph::share(0.0).apply(&generate::cycle(9).unwrap(), &mut stream(1, "t", 0)).unwrap();
         assert_eq!(whole.targets(), generate::cycle(9).unwrap().targets(), "all of it, in its order");
         let e = Subgraph::new(2.0).unwrap_err().to_string();
         assert_eq!(e, "subgraph: a strength of 2; it must lie in 0 to 1");

@@ -10,19 +10,52 @@ use gnarl_graph::random::Rng;
 use gnarl_graph::{CsrMatrix, DenseMatrix, Error, Features, Graph, Result};
 use rand::RngExt;
 
+use gnarl_graph::names::{Choice, Setting};
+use serde::{Deserialize, Serialize};
+
 use super::subgraph::grow;
-use super::transform::{GraphTransform, check_share};
+use super::transform::{COPIES, Copies, GraphTransform, check_share};
+use super::Augmentation;
 
 /// Parts swapped between graphs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SubMix {
-    rate: f64,
+    /// the largest share of the smaller graph that is swapped, 0 to 1.
+    pub strength: f64,
+    /// How often a copy is made.
+    pub copies: Copies,
 }
 
 impl SubMix {
-    /// `rate` is the largest share of the smaller graph's nodes that is swapped, 0 to 1.
-    pub fn new(rate: f64) -> Result<Self> {
-        Ok(Self { rate: check_share("submix", rate)? })
+    /// With this share, copies made anew in every epoch.
+    pub const fn share(strength: f64) -> Self {
+        Self { strength, copies: Copies::EachEpoch }
+    }
+}
+
+impl Default for SubMix {
+    fn default() -> Self {
+        Self::share(0.4)
+    }
+}
+
+impl Choice for SubMix {
+    const NAME: &'static str = "submix";
+    const ABOUT: &'static str = "copies with a part of another training graph in the place of one of their own";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new("strength", "X", "the largest share of the smaller graph that is swapped, 0 to 1 [default: 0.4]"),
+        COPIES,
+    ];
+
+    fn check(&self) -> Result<()> {
+        check_share(Self::NAME, self.strength)
+    }
+}
+
+impl Augmentation for SubMix {
+    fn transform(&self) -> Option<(&dyn GraphTransform, Copies)> {
+        Some((self, self.copies))
     }
 }
 
@@ -33,7 +66,7 @@ impl GraphTransform for SubMix {
     }
 
     fn apply_with(&self, graph: &Graph, partner: &Graph, rng: &mut Rng) -> Result<(Graph, f64)> {
-        let most = (self.rate * graph.num_nodes().min(partner.num_nodes()) as f64) as usize;
+        let most = (self.strength * graph.num_nodes().min(partner.num_nodes()) as f64) as usize;
         if most == 0 {
             return Ok((graph.clone(), 0.0));
         }
@@ -129,7 +162,7 @@ mod tests {
     #[test]
     fn sizes_stay_and_shares_are_shares() {
         let (a, b) = (generate::erdos_renyi(20, 0.2, 1).unwrap(), generate::barabasi_albert(12, 3, 1).unwrap());
-        let transform = SubMix::new(0.5).unwrap();
+        let transform = SubMix::share(0.5);
         let mut total = 0.0;
         for seed in 0..100 {
             let (mixed, share) = transform.apply_with(&a, &b, &mut stream(seed, "submix test", 0)).unwrap();
@@ -142,7 +175,7 @@ mod tests {
             let (same, share) = transform.apply_with(&small, &b, &mut stream(1, "submix test", 0)).unwrap();
             assert_eq!((same.num_nodes(), share), (small.num_nodes(), 0.0), "half of a node is none");
         }
-        let (same, share) = SubMix::new(0.0).unwrap().apply_with(&a, &b, &mut stream(1, "submix test", 0)).unwrap();
+        let (same, share) = SubMix::share(0.0).apply_with(&a, &b, &mut stream(1, "submix test", 0)).unwrap();
         assert_eq!((same.targets(), share), (a.targets(), 0.0));
     }
 }

@@ -1,10 +1,10 @@
 //! Augmentation in graph space: one graph in, another out.
 
+use gnarl_graph::names::Setting;
 use gnarl_graph::random::{Rng, mix, stream};
 use gnarl_graph::{Error, Graph, Result};
 use rand::RngExt;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 /// Makes a graph into another of the same class. Features and labels go with the nodes ([`Graph::subgraph`],
 /// [`Graph::remove_edges`] and [`Graph::add_edges`] carry them); one-hot degrees are made from the result.
@@ -20,50 +20,32 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
 }
 
 /// Refuses a share that is none; the strength of every transform is one.
-pub(super) fn check_share(op: &'static str, share: f64) -> Result<f64> {
+pub(super) fn check_share(op: &'static str, share: f64) -> Result<()> {
     match (0.0..=1.0).contains(&share) {
-        true => Ok(share),
+        true => Ok(()),
         false => Err(Error::argument(op, format!("a strength of {share}; it must lie in 0 to 1"))),
     }
 }
 
-/// How often a training graph is transformed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Copies {
-    /// Once: the same copy in every epoch.
-    Fixed,
-    /// Anew in every epoch.
-    EachEpoch,
-}
-
-impl Copies {
-    /// Every choice with its name.
-    pub const ALL: [(&'static str, Copies); 2] = [("fixed", Copies::Fixed), ("each-epoch", Copies::EachEpoch)];
-}
-
-impl std::str::FromStr for Copies {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let known = || Self::ALL.iter().map(|(known, _)| *known);
-        found.map(|(_, copies)| *copies).ok_or_else(|| Error::unknown("copies", name, known()))
+gnarl_graph::named! {
+    /// How often a training graph is transformed. Copies of every epoch take the place of the graphs, as DropEdge's authors do it;
+    /// one copy for all epochs stands beside its graph, as GRATIN's vectors do.
+    pub enum Copies as "copies" {
+        /// Once: the same copy in every epoch.
+        Fixed = "fixed",
+        /// Anew in every epoch.
+        EachEpoch = "each-epoch",
     }
 }
 
-/// A transform of training graphs and how it is used.
-#[derive(Debug, Clone, Copy)]
-pub struct Augmentation<'a> {
-    /// What is done to a graph.
-    pub transform: &'a dyn GraphTransform,
-    /// How often.
-    pub copies: Copies,
-    /// Whether the graphs as they are stay in the training set beside their copies.
-    pub keep_originals: bool,
-}
+/// The setting of every transform.
+pub(super) const COPIES: Setting = Setting::new(
+    "copies",
+    "HOW",
+    "each-epoch (new ones in every epoch, in the place of the training graphs) or fixed (one of each beside them) [default: each-epoch]",
+);
 
-/// A transformed graph and what it should be called.
+/// A transformed graph and its label.
 #[derive(Debug, Clone)]
 pub struct Copied {
     /// The graph.
@@ -100,10 +82,11 @@ mod tests {
     use gnarl_graph::generate;
     use proptest::prelude::*;
 
-    fn every_transform(strength: f64) -> impl Iterator<Item = (&'static str, Box<dyn GraphTransform>)> {
-        Augment::ALL.into_iter().filter_map(move |(name, augment)| {
-            let transform = if augment.uses_graphs() { augment.transform(Some(strength)).unwrap() } else { None };
-            Some((name, transform?))
+    fn every_transform(strength: f64) -> impl Iterator<Item = (&'static str, Augment)> {
+        let given = [("strength".to_string(), strength.to_string())];
+        Augment::all().filter(|augment| augment.method().transform().is_some()).map(move |augment| {
+            let augment = augment.with(&given).unwrap();
+            (augment.name(), augment)
         })
     }
 
@@ -125,7 +108,7 @@ mod tests {
             let graphs = [columns(generate::erdos_renyi(n, p, seed).unwrap()), columns(generate::erdos_renyi(m, p, !seed).unwrap())];
             let graphs: Vec<&Graph> = graphs.iter().collect();
             for (name, transform) in every_transform(s) {
-                let copies = copy_all(&*transform, &graphs, seed, 1).unwrap();
+                let copies = copy_all(transform.method().transform().unwrap().0, &graphs, seed, 1).unwrap();
                 for (copy, original) in copies.iter().zip(&graphs) {
                     prop_assert!(is_simple(&copy.graph), "{}", name);
                     prop_assert!(copy.graph.num_nodes() <= original.num_nodes(), "{}", name);
@@ -144,7 +127,7 @@ mod tests {
         for (name, transform) in every_transform(0.5) {
             let targets = |threads, seed, epoch| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let copies = pool.install(|| copy_all(&*transform, &graphs, seed, epoch)).unwrap();
+                let copies = pool.install(|| copy_all(transform.method().transform().unwrap().0, &graphs, seed, epoch)).unwrap();
                 let of = |c: &Copied| (c.graph.targets().to_vec(), c.partner, c.partner_share);
                 copies.iter().map(of).collect::<Vec<_>>()
             };
@@ -152,7 +135,7 @@ mod tests {
             assert_ne!(targets(1, 1, 1), targets(1, 2, 1), "{name}: the seed matters");
             assert_ne!(targets(1, 1, 1), targets(1, 1, 2), "{name}: so does the epoch");
         }
-        assert!(copy_all(&*every_transform(0.5).next().unwrap().1, &[], 1, 1).unwrap().is_empty());
+        assert!(copy_all(every_transform(0.5).next().unwrap().1.method().transform().unwrap().0, &[], 1, 1).unwrap().is_empty());
     }
 
     #[test]

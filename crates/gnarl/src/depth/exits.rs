@@ -295,7 +295,7 @@ pub(super) mod tests {
     use crate::nn::Network;
     use crate::nn::testing::assert_close;
     use crate::operator::OperatorChoice;
-    use crate::operator::{CgsoConfig, Initialisation};
+    use crate::operator::{Cgso, Initialisation};
     use crate::task::node::{Preparation, Prepared};
     use crate::train::predict;
     use gnarl_graph::generate::{CsbmConfig, csbm};
@@ -325,7 +325,7 @@ pub(super) mod tests {
     #[test]
     fn exit_l_is_a_plain_network_of_l_layers() {
         let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
-        let learned = OperatorChoice::Cgso(CgsoConfig { centrality: "degree+core".parse().unwrap(), init });
+        let learned = OperatorChoice::Cgso(Cgso { centrality: "degree+core".parse().unwrap(), init });
         for backbone in Exits::BACKBONES {
             for operator in [OperatorChoice::Usual, learned] {
                 if backbone == Backbone::Mlp && operator == learned {

@@ -83,7 +83,7 @@ mod tests {
     use crate::depth::exits::tests::prepared;
     use crate::nn::{Backbone, NetworkConfig, Params, Pass};
     use crate::operator::OperatorChoice;
-    use crate::operator::{CgsoConfig, Initialisation};
+    use crate::operator::{Cgso, Initialisation};
     use crate::task::node::Prepared;
     use crate::train::{Epoch, Model};
     use gnarl_graph::Graph;
@@ -96,7 +96,7 @@ mod tests {
 
     fn learned() -> OperatorChoice {
         let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
-        OperatorChoice::Cgso(CgsoConfig { centrality: "degree".parse().unwrap(), init })
+        OperatorChoice::Cgso(Cgso { centrality: "degree".parse().unwrap(), init })
     }
 
     fn train_all(graph: &Graph, prepared: &Prepared, layers: usize, scheme: Scheme, batch_norm: bool) -> Exits {

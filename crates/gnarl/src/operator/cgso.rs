@@ -16,7 +16,7 @@ use std::sync::Arc;
 use candle_core::{CpuStorage, CustomOp1, Device, Layout, Result, Shape, Tensor, bail};
 use gnarl_graph::Graph;
 
-use super::config::{CgsoConfig, Initialisation, Scalars};
+use super::config::{Cgso, Initialisation, Scalars};
 use crate::nn::{LearnableOperator, OperatorScalar};
 use crate::tensor::{Operator, Skeleton};
 
@@ -25,9 +25,8 @@ const MAX_LOG: f64 = 40.0;
 
 /// A learnable centrality operator on a graph.
 #[derive(Debug)]
-pub struct Cgso {
-    config: CgsoConfig,
-    start: Scalars,
+pub struct CgsoOperator {
+    config: Cgso,
     /// One for all rounds, or one for each.
     skeletons: Vec<Arc<Skeleton>>,
     centralities: Arc<Vec<Levels>>,
@@ -53,20 +52,20 @@ impl Levels {
     }
 }
 
-impl Cgso {
+impl CgsoOperator {
     /// Computes the centralities of a graph. Fails for negative or infinite ones and for an initialisation that is still
     /// to be chosen.
-    pub fn new(graph: &Graph, config: CgsoConfig) -> gnarl_graph::Result<Self> {
+    pub fn new(graph: &Graph, config: Cgso) -> gnarl_graph::Result<Self> {
         Self::of_union(graph, std::slice::from_ref(graph), config)
     }
 
     /// The same on the disjoint union of graphs, their nodes one after the other: each graph has its own centralities, as if
     /// it stood alone.
-    pub fn of_union(union: &Graph, parts: &[Graph], config: CgsoConfig) -> gnarl_graph::Result<Self> {
+    pub fn of_union(union: &Graph, parts: &[Graph], config: Cgso) -> gnarl_graph::Result<Self> {
         let refuse = |what: String| Err(gnarl_graph::Error::argument("cgso", what));
-        let Initialisation::Of(init) = config.init else {
+        if config.init == Initialisation::Auto {
             return refuse("the initialisation 'auto' stands for seven; choose one of them before building it".into());
-        };
+        }
         let mut centralities = Vec::new();
         for kind in config.centrality.iter() {
             let mut values = Vec::with_capacity(union.num_nodes());
@@ -79,11 +78,11 @@ impl Cgso {
             centralities.push(Levels::new(&values));
         }
         let skeletons = vec![Arc::new(Skeleton::of(union))];
-        Ok(Self { config, start: Scalars::of(init), skeletons, centralities: Arc::new(centralities) })
+        Ok(Self { config, skeletons, centralities: Arc::new(centralities) })
     }
 
     /// What it was made from.
-    pub fn config(&self) -> CgsoConfig {
+    pub fn config(&self) -> Cgso {
         self.config
     }
 
@@ -108,16 +107,9 @@ impl Cgso {
     }
 }
 
-impl LearnableOperator for Cgso {
+impl LearnableOperator for CgsoOperator {
     fn scalars(&self) -> Vec<OperatorScalar> {
-        let starts = self.start.to_array();
-        let names = self.config.centrality.scalar_names();
-        let scalar = |(i, name): (usize, String)| OperatorScalar {
-            name,
-            start: starts[i % 7] as f32,
-            exponent: Scalars::NAMES[i % 7].starts_with('e'),
-        };
-        names.into_iter().enumerate().map(scalar).collect()
+        self.config.scalars()
     }
 
     fn operators(&self, scalars: &[&Tensor]) -> Result<Vec<Operator>> {
@@ -133,7 +125,7 @@ impl LearnableOperator for Cgso {
             Levels { logs: l.logs.clone(), of_node }
         };
         let centralities = Arc::new(self.centralities.iter().map(levels).collect());
-        Ok(Arc::new(Self { config: self.config, start: self.start, skeletons, centralities }))
+        Ok(Arc::new(Self { config: self.config, skeletons, centralities }))
     }
 }
 
@@ -237,8 +229,8 @@ mod tests {
     use gnarl_graph::centrality::Centrality;
     use gnarl_graph::operator::ClassicalOperator as Op;
 
-    fn config(centrality: &str, init: Op) -> CgsoConfig {
-        CgsoConfig { centrality: centrality.parse().unwrap(), init: Initialisation::Of(init) }
+    fn config(centrality: &str, init: Op) -> Cgso {
+        Cgso { centrality: centrality.parse().unwrap(), init: Initialisation::Of(init) }
     }
 
     /// A square with a diagonal and a tail; degrees 2, 3, 2, 4, 1 and a node alone.
@@ -263,11 +255,11 @@ mod tests {
     fn starts_as_the_classical_operator() {
         let graph = graph(false);
         for op in Op::ALL.into_iter().filter(|op| *op != Op::NormalisedAdjacency) {
-            let ours = Cgso::new(&graph, config("degree", op)).unwrap().started().unwrap();
+            let ours = CgsoOperator::new(&graph, config("degree", op)).unwrap().started().unwrap();
             assert_same(&dense(&ours), &dense(&classical(&graph, op).unwrap()), &op.to_string());
         }
         // The thesis' A_hat divides by the degrees without the self-loop.
-        let ours = Cgso::new(&graph, config("degree", Op::NormalisedAdjacency)).unwrap().started().unwrap();
+        let ours = CgsoOperator::new(&graph, config("degree", Op::NormalisedAdjacency)).unwrap().started().unwrap();
         let mut expected = vec![0f32; 25];
         let degree = |u: usize| graph.degree(u as u32) as f32;
         for u in 0..5 {
@@ -282,7 +274,7 @@ mod tests {
     #[test]
     fn a_node_without_edges_keeps_the_identity_alone() {
         let graph = graph(true);
-        let cgso = Cgso::new(&graph, config("degree", Op::Adjacency)).unwrap();
+        let cgso = CgsoOperator::new(&graph, config("degree", Op::Adjacency)).unwrap();
         let scalars = Tensor::new(&[2f32, 3.0, 0.25, 1.0, 0.5, 0.5, 5.0], &Device::Cpu).unwrap();
         let phi = dense(&cgso.with_scalars(&scalars).unwrap());
         assert_eq!(phi[35], 0.25);
@@ -296,7 +288,7 @@ mod tests {
         let one = [0.3f32, 0.7, -0.2, 0.4, -0.5, 0.1, 0.6];
         let other = [-0.4f32, 0.2, 0.9, -0.3, 0.25, -0.75, 0.8];
         let of = |centrality: &str, scalars: &[f32]| {
-            let cgso = Cgso::new(&graph, config(centrality, Op::Adjacency)).unwrap();
+            let cgso = CgsoOperator::new(&graph, config(centrality, Op::Adjacency)).unwrap();
             dense(&cgso.with_scalars(&Tensor::from_slice(scalars, scalars.len(), &Device::Cpu).unwrap()).unwrap())
         };
         let expected: Vec<f32> = of("degree", &one).iter().zip(of("walks", &other)).map(|(a, b)| a + b).collect();
@@ -310,7 +302,7 @@ mod tests {
         let x = random(&[6, 3], 2);
         for scalars in [vec![0.3f32, 0.7, -0.2, 0.4, -0.5, 0.1, 0.6], vec![0.5, -1.0, 0.2, 0.0, 0.0, 0.0, 0.0]] {
             for centrality in ["degree", "core", "pagerank", "degree+core"] {
-                let cgso = Cgso::new(&graph, config(centrality, Op::Adjacency)).unwrap();
+                let cgso = CgsoOperator::new(&graph, config(centrality, Op::Adjacency)).unwrap();
                 let parts = cgso.config().centrality.iter().count();
                 let scalars = Tensor::from_vec(scalars.repeat(parts), 7 * parts, &Device::Cpu).unwrap();
                 check_gradients(std::slice::from_ref(&scalars), |v| cgso.with_scalars(&v[0])?.apply(&x));
@@ -325,7 +317,7 @@ mod tests {
         let star = Graph::from_edges(1001, (1..1001u32).map(|v| (0, v))).unwrap().0;
         let walks = Centrality::Walks { length: 3 };
         assert_eq!(walks.values(&star).unwrap()[0], 1e6);
-        let cgso = Cgso::new(&star, config("walks:3", Op::Adjacency)).unwrap();
+        let cgso = CgsoOperator::new(&star, config("walks:3", Op::Adjacency)).unwrap();
         for e in [-50f32, -6.0, -1.0, 0.0, 1.0, 2.0, 6.0, 50.0] {
             let scalars = Var::new(&[1f32, 1.0, 1.0, e, e, e, 1.0], &Device::Cpu).unwrap();
             let y = cgso.with_scalars(&scalars).unwrap().apply(&random(&[1001, 4], 1)).unwrap();
@@ -341,10 +333,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_built_is_refused() {
-        let auto = CgsoConfig { centrality: "core".parse().unwrap(), init: Initialisation::Auto };
-        assert!(Cgso::new(&graph(true), auto).unwrap_err().to_string().contains("stands for seven"));
+        let auto = Cgso { centrality: "core".parse().unwrap(), init: Initialisation::Auto };
+        assert!(CgsoOperator::new(&graph(true), auto).unwrap_err().to_string().contains("stands for seven"));
         let negative = Graph::from_weighted_edges(2, [(0, 1, -1.0)]).unwrap().0;
-        let e = Cgso::new(&negative, config("degree", Op::Adjacency)).unwrap_err().to_string();
+        let e = CgsoOperator::new(&negative, config("degree", Op::Adjacency)).unwrap_err().to_string();
         assert!(e.contains("node 0 has degree -1, at least 0 is needed"), "{e}");
     }
 }

@@ -1,39 +1,79 @@
 //! Which operator messages travel by, and what it makes of a graph.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
-use gnarl_graph::Graph;
+use gnarl_graph::names::{self, Given, Setting};
 use gnarl_graph::operator::ClassicalOperator;
-use serde::{Deserialize, Serialize};
+use gnarl_graph::{Error, Graph};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Cgso, CgsoConfig, Initialisation};
+use super::{Cgso, CgsoOperator, Initialisation};
 use crate::error::Result;
 use crate::nn::layer::{classical, symmetric_normalised, two_hop_operator};
 use crate::nn::network::UsualOperator;
 use crate::nn::{Backbone, LearnableOperator, Propagation};
 use crate::tensor::{Operator, Pattern};
 
-/// The operator that messages travel by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+/// The operator that messages travel by. Stored by its name, a learnable one with its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OperatorChoice {
     /// What the backbone's paper uses.
+    #[default]
     Usual,
     /// A classical operator by name.
-    #[serde(with = "classical_name")]
     Classical(ClassicalOperator),
     /// A learnable centrality operator.
-    Cgso(CgsoConfig),
+    Cgso(Cgso),
 }
 
+const USUAL: &str = "usual";
+const CGSO: &str = "cgso";
+
 impl OperatorChoice {
-    /// How many operators are trained to settle on one: seven where the initialisation is left open.
-    pub fn candidates(self) -> usize {
-        match self {
-            OperatorChoice::Cgso(CgsoConfig { init: Initialisation::Auto, .. }) => ClassicalOperator::ALL.len(),
-            _ => 1,
+    /// What can be told of a learnable operator; the others take nothing.
+    pub const SETTINGS: &'static [Setting] = &[
+        Setting::new("centrality", "KIND[+KIND]", "degree, core, pagerank, walks or walks:LENGTH, or two of them summed, as in degree+core [default: degree]"),
+        Setting::new("init", "NAME", "the operator it starts as, or auto for the best on validation items [default: auto]"),
+    ];
+
+    /// Every name: the paper's, the classical ones, and the learnable one.
+    pub fn names() -> impl Iterator<Item = String> {
+        let classical = ClassicalOperator::ALL.into_iter().map(|op| op.to_string());
+        std::iter::once(USUAL.to_string()).chain(classical).chain([CGSO.to_string()])
+    }
+
+    /// The same with these settings put over its own.
+    pub fn with(self, given: &[Given]) -> gnarl_graph::Result<Self> {
+        match (self, given.first()) {
+            (OperatorChoice::Cgso(cgso), _) => Ok(OperatorChoice::Cgso(names::overlaid(&cgso, given)?)),
+            (_, None) => Ok(self),
+            (_, Some((setting, _))) => Err(Error::setting(setting, format!("belongs to {CGSO}, and the operator is {self}"))),
         }
+    }
+
+    /// How many operators are trained to settle on one: seven where the initialisation is left open.
+    pub fn candidates(self) -> Vec<Self> {
+        match self {
+            OperatorChoice::Cgso(cgso @ Cgso { init: Initialisation::Auto, .. }) => {
+                let from = |op| OperatorChoice::Cgso(Cgso { init: Initialisation::Of(op), ..cgso });
+                ClassicalOperator::ALL.into_iter().map(from).collect()
+            }
+            settled => vec![settled],
+        }
+    }
+}
+
+impl From<Cgso> for OperatorChoice {
+    fn from(cgso: Cgso) -> Self {
+        OperatorChoice::Cgso(cgso)
+    }
+}
+
+impl From<ClassicalOperator> for OperatorChoice {
+    fn from(operator: ClassicalOperator) -> Self {
+        OperatorChoice::Classical(operator)
     }
 }
 
@@ -47,26 +87,58 @@ impl fmt::Display for OperatorChoice {
     }
 }
 
-/// Operators are stored by their names.
-mod classical_name {
-    use gnarl_graph::operator::ClassicalOperator;
-    use serde::{Deserialize, Deserializer, Serializer};
+impl FromStr for OperatorChoice {
+    type Err = Error;
 
-    pub fn serialize<S: Serializer>(op: &ClassicalOperator, s: S) -> Result<S::Ok, S::Error> {
-        s.collect_str(op)
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<ClassicalOperator, D::Error> {
-        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        if name.eq_ignore_ascii_case(USUAL) {
+            return Ok(OperatorChoice::Usual);
+        }
+        if name.eq_ignore_ascii_case(CGSO) {
+            return Ok(OperatorChoice::Cgso(Cgso::default()));
+        }
+        let known: Vec<String> = Self::names().collect();
+        let unknown = |_| Error::unknown("operator", name, known.iter().map(String::as_str));
+        name.parse().map(OperatorChoice::Classical).map_err(unknown)
     }
 }
 
-/// What the nodes of one graph hear through a choice of operator.
+impl Serialize for OperatorChoice {
+    fn serialize<S: Serializer>(&self, s: S) -> std::result::Result<S::Ok, S::Error> {
+        match self {
+            OperatorChoice::Usual => s.serialize_str(USUAL),
+            OperatorChoice::Classical(op) => s.collect_str(op),
+            OperatorChoice::Cgso(cgso) => {
+                let mut stored = names::Fields::from_iter([(names::KIND.to_string(), CGSO.into())]);
+                stored.append(&mut names::fields(cgso).map_err(serde::ser::Error::custom)?);
+                stored.serialize(s)
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for OperatorChoice {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> std::result::Result<Self, D::Error> {
+        use serde::de::Error;
+        let (name, settings) = names::parted("operator", Deserialize::deserialize(d)?).map_err(D::Error::custom)?;
+        match name.parse().map_err(D::Error::custom)? {
+            OperatorChoice::Cgso(usual) => {
+                let mut all = names::fields(&usual).map_err(D::Error::custom)?;
+                all.extend(settings);
+                serde_json::from_value(all.into()).map(OperatorChoice::Cgso).map_err(D::Error::custom)
+            }
+            fixed if settings.is_empty() => Ok(fixed),
+            fixed => Err(D::Error::custom(format!("operator {fixed} takes no settings"))),
+        }
+    }
+}
+
+/// The propagation that a choice of operator makes of one graph.
 pub fn propagation(graph: &Graph, backbone: Backbone, choice: OperatorChoice) -> Result<Propagation> {
     propagation_of_union("node classification", graph, std::slice::from_ref(graph), backbone, choice)
 }
 
-/// What the nodes of a graph hear: the operator chosen and, for H2GCN, the two-hop one. The graph may be the disjoint union of
+/// The propagation on a graph: the operator chosen and, for H2GCN, the two-hop one. The graph may be the disjoint union of
 /// `parts`. `task` is who asks, for what is refused.
 pub fn propagation_of_union(
     task: &'static str,
@@ -82,7 +154,7 @@ pub fn propagation_of_union(
             if let Some(why) = backbone.fixed_operator() {
                 return Err(gnarl_graph::Error::argument(task, format!("{backbone} {why}")).into());
             }
-            let cgso = Cgso::of_union(graph, parts, config)?;
+            let cgso = CgsoOperator::of_union(graph, parts, config)?;
             let started = cgso.started()?;
             learnable = Some(Arc::new(cgso));
             started
@@ -105,4 +177,44 @@ pub fn propagation_of_union(
 pub fn mean_log_degree(graph: &Graph) -> f64 {
     let log_degrees = (0..graph.num_nodes() as u32).map(|u| (graph.degree(u) as f64 + 1.0).ln());
     log_degrees.sum::<f64>() / graph.num_nodes().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_stored_by_name_and_read_back() {
+        for (text, choice) in [
+            ("\"usual\"", "usual".parse().unwrap()),
+            ("\"L_sym\"", "l-sym".parse().unwrap()),
+            (
+                r#"{"kind":"cgso","centrality":"core","init":"A_hat"}"#,
+                OperatorChoice::Cgso(Cgso { centrality: "core".parse().unwrap(), init: "a-hat".parse().unwrap() }),
+            ),
+        ] {
+            assert_eq!(serde_json::to_string(&choice).unwrap(), text);
+            assert_eq!(serde_json::from_str::<OperatorChoice>(text).unwrap(), choice);
+        }
+        let auto: OperatorChoice = serde_json::from_str(r#"{"kind":"cgso","centrality":"degree+core"}"#).unwrap();
+        assert_eq!(auto.candidates().len(), 7);
+        for (broken, what) in [
+            ("\"cgs\"", "did you mean cgso"),
+            (r#"{"kind":"A","init":"auto"}"#, "takes no settings"),
+            (r#"{"kind":"cgso","centrality":"x"}"#, "unknown centrality"),
+            (r#"{"kind":"cgso","centre":"x"}"#, "centre"),
+        ] {
+            let e = serde_json::from_str::<OperatorChoice>(broken).unwrap_err().to_string();
+            assert!(e.contains(what), "{broken}: {e}");
+        }
+    }
+
+    #[test]
+    fn settings_belong_to_the_learnable_one() {
+        let given = [("centrality".to_string(), "walks:3".to_string())];
+        let cgso = "cgso".parse::<OperatorChoice>().unwrap().with(&given).unwrap();
+        assert_eq!(cgso.to_string(), "cgso, walks:3, from auto");
+        let e = OperatorChoice::Usual.with(&given).unwrap_err().to_string();
+        assert_eq!(e, "centrality: belongs to cgso, and the operator is the paper's");
+    }
 }

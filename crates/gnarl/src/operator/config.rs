@@ -8,17 +8,57 @@ use gnarl_graph::centrality::Centrality;
 use gnarl_graph::operator::ClassicalOperator;
 use serde::{Deserialize, Serialize};
 
+use crate::nn::OperatorScalar;
+
 /// A learnable centrality operator, without its graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CgsoConfig {
+pub struct Cgso {
     /// The centrality of V, or two whose operators are summed.
     pub centrality: Centralities,
     /// Where the scalars start.
     pub init: Initialisation,
 }
 
-impl fmt::Display for CgsoConfig {
+impl Cgso {
+    /// By a centrality, from whichever initialisation is best on validation items.
+    pub const fn by(kind: Centrality) -> Self {
+        Self { centrality: Centralities::one(kind), init: Initialisation::Auto }
+    }
+
+    /// By the sum of two operators, of two centralities that differ.
+    pub const fn by_sum(first: Centrality, second: Centrality) -> Self {
+        Self { centrality: Centralities::sum(first, second), init: Initialisation::Auto }
+    }
+
+    /// From the scalars that give this classical operator when V = D.
+    pub const fn from(self, operator: ClassicalOperator) -> Self {
+        Self { init: Initialisation::Of(operator), ..self }
+    }
+}
+
+impl Cgso {
+    /// The scalars that a network owns for it; none before its initialisation is settled.
+    pub fn scalars(&self) -> Vec<OperatorScalar> {
+        let Initialisation::Of(init) = self.init else { return Vec::new() };
+        let starts = Scalars::of(init).to_array();
+        let scalar = |(i, name): (usize, String)| OperatorScalar {
+            name,
+            start: starts[i % 7] as f32,
+            exponent: Scalars::NAMES[i % 7].starts_with('e'),
+        };
+        self.centrality.scalar_names().into_iter().enumerate().map(scalar).collect()
+    }
+}
+
+impl Default for Cgso {
+    /// By degree.
+    fn default() -> Self {
+        Self::by(Centrality::Degree)
+    }
+}
+
+impl fmt::Display for Cgso {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cgso, {}, from {}", self.centrality, self.init)
     }
@@ -224,10 +264,10 @@ mod tests {
 
     #[test]
     fn a_config_is_stored_by_names() {
-        let config = CgsoConfig { centrality: "degree+walks:3".parse().unwrap(), init: "l-sym".parse().unwrap() };
+        let config = Cgso { centrality: "degree+walks:3".parse().unwrap(), init: "l-sym".parse().unwrap() };
         let text = serde_json::to_string(&config).unwrap();
         assert_eq!(text, r#"{"centrality":"degree+walks:3","init":"L_sym"}"#);
-        assert_eq!(serde_json::from_str::<CgsoConfig>(&text).unwrap(), config);
-        assert!(serde_json::from_str::<CgsoConfig>(r#"{"centrality":"x","init":"A"}"#).is_err());
+        assert_eq!(serde_json::from_str::<Cgso>(&text).unwrap(), config);
+        assert!(serde_json::from_str::<Cgso>(r#"{"centrality":"x","init":"A"}"#).is_err());
     }
 }

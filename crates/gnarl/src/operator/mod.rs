@@ -5,6 +5,7 @@
 //! | [`config`] | which centralities, from which initialisation: what the user says and a checkpoint keeps |
 //! | [`choice`] | the choice of an operator, and the propagation it makes of a graph |
 //! | [`cgso`] | the learnable operator on a graph: from seven scalars to an [`Operator`](crate::tensor::Operator) |
+//! | [`prepared`] | a graph made ready for a network |
 //! | [`energy`] | Dirichlet energy of what an operator makes of the features, by depth |
 //!
 //! Networks know nothing of centralities: they own the scalars that a
@@ -14,8 +15,10 @@ pub mod cgso;
 pub mod choice;
 pub mod config;
 pub mod energy;
+pub mod prepared;
 
-pub use cgso::Cgso;
+pub use cgso::CgsoOperator;
 pub use choice::{OperatorChoice, mean_log_degree, propagation, propagation_of_union};
-pub use config::{Centralities, CgsoConfig, Initialisation, Scalars};
+pub use config::{Centralities, Cgso, Initialisation, Scalars};
 pub use energy::{DepthEnergy, energy_by_depth};
+pub use prepared::Prepared;

@@ -89,7 +89,7 @@ mod tests {
     use crate::features::FeatureScaling;
     use crate::nn::{Backbone, Network, NetworkConfig, Pass};
     use crate::operator::OperatorChoice;
-    use crate::operator::{CgsoConfig, Initialisation};
+    use crate::operator::{Cgso, Initialisation};
     use crate::task::node::{Preparation, Prepared};
     use crate::tensor::masked_cross_entropy;
     use gnarl_graph::operator::ClassicalOperator;
@@ -127,7 +127,7 @@ mod tests {
         let (graph, items) = ring();
         let learned = |centrality: &str| {
             let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
-            OperatorChoice::Cgso(CgsoConfig { centrality: centrality.parse().unwrap(), init })
+            OperatorChoice::Cgso(Cgso { centrality: centrality.parse().unwrap(), init })
         };
         for (name, backbone) in Backbone::ALL {
             for (layers, operator) in [

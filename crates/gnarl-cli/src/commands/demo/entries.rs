@@ -2,7 +2,7 @@
 
 use gnarl::nn::Backbone;
 use gnarl::operator::OperatorChoice;
-use gnarl::operator::{Centralities, CgsoConfig, Initialisation};
+use gnarl::operator::{Centralities, Cgso, Initialisation};
 use gnarl_graph::centrality::Centrality;
 use gnarl_graph::operator::ClassicalOperator;
 use serde::Serialize;
@@ -54,7 +54,7 @@ const fn gcn(operator: &'static str, kind: ClassicalOperator) -> Entry {
 /// A GCN whose operator is learned, starting from A_hat.
 const fn learned(operator: &'static str, kind: Centrality) -> Entry {
     let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
-    let choice = OperatorChoice::Cgso(CgsoConfig { centrality: Centralities::one(kind), init });
+    let choice = OperatorChoice::Cgso(Cgso { centrality: Centralities::one(kind), init });
     Entry { axis: "operator", model: "GCN", operator, backbone: Backbone::Gcn, choice }
 }
 

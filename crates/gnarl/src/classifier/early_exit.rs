@@ -1,0 +1,48 @@
+//! A network with an exit at every layer as a classifier: a node's scores are those of the exit it takes (thesis ch. 4).
+
+use gnarl_graph::{DenseMatrix, Graph};
+
+use super::Classifier;
+use crate::depth::{Answers, ExitNetwork, Policy, Structure};
+use crate::error::{Error, Result};
+use crate::operator::{OperatorChoice, Prepared};
+
+/// A network with exits, and the policy that says which a node takes.
+#[derive(Debug)]
+pub struct EarlyExit {
+    /// The exits.
+    pub exits: ExitNetwork,
+    /// Which of them a node takes.
+    pub policy: Policy,
+    /// The operator that messages travel by.
+    pub operator: OperatorChoice,
+}
+
+impl EarlyExit {
+    /// What every exit says of every node.
+    pub fn answers(&self, graph: &Graph) -> Result<Answers> {
+        let prepared = Prepared::new(graph, self.exits.config().backbone, self.operator)?;
+        if prepared.input.dim() != self.exits.in_dim() {
+            let what = format!("the graph has {} features, the model takes {}", prepared.input.dim(), self.exits.in_dim());
+            return Err(Error::Graph(gnarl_graph::Error::argument("classifier", what)));
+        }
+        Answers::new(&self.exits.predict(&prepared.propagation, &prepared.input)?)
+    }
+
+    /// The exit that every node takes.
+    pub fn exits_of(&self, graph: &Graph) -> Result<Vec<usize>> {
+        let structure = Structure::new(graph, &self.policy.kinds())?;
+        self.policy.exits(&structure, &self.answers(graph)?)
+    }
+}
+
+impl Classifier for EarlyExit {
+    fn num_classes(&self) -> usize {
+        self.exits.num_classes()
+    }
+
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        let structure = Structure::new(graph, &self.policy.kinds())?;
+        self.policy.scores(&structure, &self.answers(graph)?)
+    }
+}

@@ -1,0 +1,268 @@
+//! A trained model as attacks, measures of robustness and inference see it: a graph goes in, class scores come out.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | this one | the trait, functions as classifiers, networks with gradients |
+//! | [`early_exit`] | a network with exits and the policy that says which is taken |
+//!
+//! Features enter as the network sees them. Where a recipe scales them, scale the graph's once
+//! ([`FeatureScaling::apply`](crate::features::FeatureScaling::apply)), before anything is done to it.
+
+pub mod early_exit;
+
+use std::sync::OnceLock;
+
+use candle_core::{DType, Device, Tensor};
+use gnarl_graph::{DenseMatrix, Graph};
+
+use crate::error::{Error, Result};
+use crate::nn::{Input, Network, Pass, Propagation, Weights};
+use crate::operator::{OperatorChoice, propagation};
+use crate::operator::prepared::input;
+
+pub use early_exit::EarlyExit;
+
+/// Maps a graph with features to class scores.
+pub trait Classifier: Sync {
+    /// Number of classes.
+    fn num_classes(&self) -> usize;
+
+    /// Class scores before the softmax, one row for each node.
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>>;
+
+    /// The network inside, where there is one to look into and to take gradients through.
+    fn white_box(&self) -> Option<&WhiteBox> {
+        None
+    }
+}
+
+/// A function as a classifier.
+#[derive(Debug)]
+pub struct FromFn<F> {
+    /// Number of classes.
+    pub num_classes: usize,
+    /// The function.
+    pub function: F,
+}
+
+impl<F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync> Classifier for FromFn<F> {
+    fn num_classes(&self) -> usize {
+        self.num_classes
+    }
+
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        (self.function)(graph)
+    }
+}
+
+/// A trained network with its operator: weights fixed, gradients to features and to an operator's values.
+#[derive(Debug)]
+pub struct WhiteBox {
+    network: Network,
+    operator: OperatorChoice,
+    weights: Weights,
+    reduced: OnceLock<Option<Reduced>>,
+}
+
+impl WhiteBox {
+    /// The network as it is now: its weights as a forward pass sees them.
+    pub fn new(network: Network, operator: OperatorChoice) -> Result<Self> {
+        let weights = network.params().weights()?.detached();
+        Ok(Self { network, operator, weights, reduced: OnceLock::new() })
+    }
+
+    /// The network.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// The operator it hears through.
+    pub fn operator(&self) -> OperatorChoice {
+        self.operator
+    }
+
+    /// Its weights as a forward pass sees them.
+    pub fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    /// What the nodes of a graph hear.
+    pub fn propagation(&self, graph: &Graph) -> Result<Propagation> {
+        propagation(graph, self.network.config().backbone, self.operator)
+    }
+
+    /// The features of a graph as the network takes them; the identity where it has none.
+    pub fn input(&self, graph: &Graph) -> Result<Input> {
+        let input = input(graph)?;
+        if input.dim() != self.network.in_dim() {
+            let what = format!("the graph has {} features, the model takes {}", input.dim(), self.network.in_dim());
+            return Err(Error::Graph(gnarl_graph::Error::argument("classifier", what)));
+        }
+        Ok(input)
+    }
+
+    /// Class scores without dropout. Gradients reach the input and the values of the operator where they are variables.
+    pub fn forward(&self, propagation: &Propagation, input: &Input) -> Result<Tensor> {
+        Ok(self.network.forward(propagation, input, &Pass::evaluation(&self.weights))?)
+    }
+
+    /// The same network on fewer features, where all it does to features is linear and narrower than they are.
+    pub fn reduced(&self) -> Result<Option<&Reduced>> {
+        if let Some(known) = self.reduced.get() {
+            return Ok(known.as_ref());
+        }
+        let reduced = Reduced::new(&self.network, &self.weights)?;
+        Ok(self.reduced.get_or_init(|| reduced).as_ref())
+    }
+
+    /// [`forward`](Self::forward) from coordinates `X Q` in the basis of [`reduced`](Self::reduced).
+    pub fn forward_reduced(
+        &self,
+        reduced: &Reduced,
+        propagation: &Propagation,
+        coordinates: &Tensor,
+    ) -> Result<Tensor> {
+        let input = Input::Dense(coordinates.clone());
+        Ok(self.network.forward(propagation, &input, &Pass::evaluation(&reduced.weights))?)
+    }
+}
+
+impl Classifier for WhiteBox {
+    fn num_classes(&self) -> usize {
+        self.network.num_classes()
+    }
+
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        to_matrix(&self.forward(&self.propagation(graph)?, &self.input(graph)?)?)
+    }
+
+    fn white_box(&self) -> Option<&WhiteBox> {
+        Some(self)
+    }
+}
+
+/// A tensor of two dimensions as a matrix.
+pub fn to_matrix(scores: &Tensor) -> Result<DenseMatrix<f32>> {
+    let (rows, cols) = scores.dims2()?;
+    Ok(DenseMatrix::new(rows, cols, scores.flatten_all()?.to_vec1::<f32>()?)?)
+}
+
+/// A network seen from the space that its first linear maps look at.
+///
+/// With `W = [W_1 … W_k]` all maps that features go through and Q an orthonormal basis of W's columns, `X W = (X Q)(Qᵀ W)`:
+/// the network is one on the coordinates `X Q` with weights `Qᵀ W_i`. Whatever lies outside that space is not heard, so a
+/// perturbation of features need only be drawn, or sought, within it.
+#[derive(Debug)]
+pub struct Reduced {
+    /// Q, `[features, dim]`, orthonormal columns.
+    pub basis: Tensor,
+    weights: Weights,
+}
+
+impl Reduced {
+    fn new(network: &Network, weights: &Weights) -> Result<Option<Self>> {
+        let maps = network.input_maps();
+        let width: usize = maps.iter().map(|&id| weights[id].dims()[1]).sum();
+        if maps.is_empty() || width >= network.in_dim() {
+            return Ok(None);
+        }
+        let all = Tensor::cat(&maps.iter().map(|&id| &weights[id]).collect::<Vec<_>>(), 1)?;
+        let basis = orthonormal_basis(&all)?;
+        let transposed = basis.t()?.contiguous()?;
+        let mut reduced = weights.clone();
+        for id in maps {
+            reduced.replace(id, transposed.matmul(&weights[id])?);
+        }
+        Ok(Some(Self { basis, weights: reduced }))
+    }
+
+    /// Number of coordinates.
+    pub fn dim(&self) -> usize {
+        self.basis.dims()[1]
+    }
+
+    /// `X Q`.
+    pub fn coordinates(&self, input: &Input) -> Result<Tensor> {
+        Ok(input.matmul(&self.basis, None)?)
+    }
+}
+
+/// Orthonormal columns that span those of `matrix`: Gram–Schmidt, twice for full precision. Columns that add nothing are
+/// left out; of a matrix of zeros one column of zeros is kept.
+fn orthonormal_basis(matrix: &Tensor) -> Result<Tensor> {
+    let (rows, _) = matrix.dims2()?;
+    let columns = matrix.t()?.to_dtype(DType::F64)?.to_vec2::<f64>()?;
+    let mut basis: Vec<Vec<f64>> = Vec::with_capacity(columns.len());
+    for mut column in columns {
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+        let length = dot(&column, &column).sqrt();
+        for _ in 0..2 {
+            for known in &basis {
+                let overlap = dot(known, &column);
+                column.iter_mut().zip(known).for_each(|(c, k)| *c -= overlap * k);
+            }
+        }
+        let left = dot(&column, &column).sqrt();
+        // What is left of a column in the span of the others is rounding.
+        if left > 1e-7 * length {
+            basis.push(column.into_iter().map(|c| c / left).collect());
+        }
+    }
+    if basis.is_empty() {
+        basis.push(vec![0.0; rows]);
+    }
+    let values: Vec<f32> = basis.iter().flatten().map(|&v| v as f32).collect();
+    Ok(Tensor::from_vec(values, (basis.len(), rows), &Device::Cpu)?.t()?.contiguous()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::testing::assert_close;
+    use crate::nn::{Backbone, NetworkConfig};
+    use gnarl_graph::generate::erdos_renyi;
+    use gnarl_graph::random::stream;
+    use gnarl_graph::{Features, Labels};
+    use rand::RngExt;
+
+    fn graph() -> Graph {
+        let rng = &mut stream(3, "classifier test", 0);
+        let graph = erdos_renyi(30, 0.15, 3).unwrap();
+        let values: Vec<f32> = (0..30 * 40).map(|_| rng.random::<f32>() - 0.4).collect();
+        let labels = Labels::new((0..30).map(|i| Some(i % 3)).collect(), 3).unwrap();
+        let features = Features::Dense(DenseMatrix::new(30, 40, values).unwrap());
+        graph.with_features(features).unwrap().with_labels(labels).unwrap()
+    }
+
+    #[test]
+    fn the_reduced_network_is_the_network() {
+        let graph = graph();
+        let mut with_reduction = Vec::new();
+        for (name, backbone) in Backbone::ALL {
+            let config = NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
+            let network = Network::new(&config, 40, 3, 1.0, 5).unwrap();
+            let model = WhiteBox::new(network, OperatorChoice::Usual).unwrap();
+            let Some(reduced) = model.reduced().unwrap() else { continue };
+            with_reduction.push(name);
+            let (propagation, input) = (model.propagation(&graph).unwrap(), model.input(&graph).unwrap());
+            let coordinates = reduced.coordinates(&input).unwrap();
+            assert!(coordinates.dims()[1] == reduced.dim() && reduced.dim() <= 16, "{name}: {}", reduced.dim());
+            let by_reduced = model.forward_reduced(reduced, &propagation, &coordinates).unwrap();
+            let [scores, by_reduced] =
+                [model.scores(&graph).unwrap(), to_matrix(&by_reduced).unwrap()].map(|m| m.data().to_vec());
+            assert_close(&by_reduced, &scores, 1e-5, name);
+        }
+        for expected in
+            ["gcn", "gat", "gatv2", "gin", "sage", "sgc", "appnp", "pna", "h2gcn", "mlp", "gcnii", "gpr-gnn"]
+        {
+            assert!(with_reduction.contains(&expected), "{expected} has no reduction");
+        }
+    }
+
+    #[test]
+    fn a_graph_with_other_features_is_refused_in_one_line() {
+        let network = Network::new(&NetworkConfig::new(Backbone::Gcn), 41, 3, 1.0, 5).unwrap();
+        let e = WhiteBox::new(network, OperatorChoice::Usual).unwrap().scores(&graph()).unwrap_err().to_string();
+        assert!(e.contains("40 features, the model takes 41"), "{e}");
+    }
+}

@@ -1,0 +1,188 @@
+//! A fitted model as one safetensors file: every parameter, which items trained, validated and tested, and in the metadata a typed
+//! description of the rest.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use candle_core::{Device, Tensor};
+use gnarl_graph::Split;
+use gnarl_graph::dataset::Task;
+use serde::{Deserialize, Serialize};
+
+use super::fit::FitReport;
+use super::fitted::{Fitted, Inputs, Learned, TrainedOn};
+use super::graph_data::NodeFeatures;
+use super::{Model, Plan};
+use crate::classifier::{EarlyExit, WhiteBox};
+use crate::depth::{ExitNetwork, Policy};
+use crate::error::{Error, Result};
+use crate::inference::Reading;
+use crate::nn::{GraphClassifier, Network, OperatorScalar, Params, Shape};
+use crate::operator::OperatorChoice;
+
+/// What stands in the metadata.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Description {
+    version: u32,
+    task: Task,
+    model: Model,
+    classes: Vec<String>,
+    in_dim: usize,
+    own_features: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    node_features: Option<NodeFeatures>,
+    mean_log_degree: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    policy: Option<Policy>,
+    reading: Reading,
+    dataset: String,
+    /// In hexadecimal: not every reader of JSON has whole numbers of 64 bits.
+    fingerprint: String,
+    split: String,
+    seed: u64,
+}
+
+/// Only the version, of whatever format.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
+}
+
+const VERSION: u32 = 2;
+const KEY: &str = "gnarl";
+const PARTS: [&str; 3] = ["split.train", "split.validation", "split.test"];
+
+impl Fitted {
+    /// Writes the model to a file, whole or not at all.
+    pub fn save(&self, file: impl AsRef<Path>) -> Result<()> {
+        let file = file.as_ref();
+        let wrong = |what: String| Error::Checkpoint { file: file.to_path_buf(), what };
+        let description = Description {
+            version: VERSION,
+            task: self.plan.task,
+            model: self.plan.model,
+            classes: self.classes.clone(),
+            in_dim: self.in_dim(),
+            own_features: self.inputs.own_features,
+            node_features: self.inputs.node_features,
+            mean_log_degree: self.mean_log_degree,
+            policy: match &self.learned {
+                Learned::Exits(early) => Some(early.policy.clone()),
+                _ => None,
+            },
+            reading: self.reading.clone(),
+            dataset: self.trained_on.dataset.clone(),
+            fingerprint: format!("{:016x}", self.trained_on.fingerprint),
+            split: self.trained_on.split.name().to_string(),
+            seed: self.seed,
+        };
+        let description = serde_json::to_string(&description).map_err(|e| wrong(e.to_string()))?;
+        let mut tensors: Vec<(String, Tensor)> =
+            self.params().list().iter().map(|p| (p.name.clone(), p.var.as_tensor().clone())).collect();
+        let split = &self.trained_on.split;
+        for (name, items) in PARTS.into_iter().zip([split.train(), split.val(), split.test()]) {
+            tensors.push((name.to_string(), Tensor::from_slice(items, items.len(), &Device::Cpu)?));
+        }
+        let metadata = HashMap::from([(KEY.to_string(), description)]);
+        let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(|e| wrong(e.to_string()))?;
+        Ok(gnarl_graph::files::write_atomically(file, &bytes)?)
+    }
+
+    /// Reads a model that [`save`](Self::save) wrote.
+    pub fn load(file: impl AsRef<Path>) -> Result<Self> {
+        let file = file.as_ref();
+        let wrong = |what: String| Error::Checkpoint { file: file.to_path_buf(), what };
+        let bytes = std::fs::read(file).map_err(|e| gnarl_graph::Error::io(file, e))?;
+        let (_, header) = safetensors::SafeTensors::read_metadata(&bytes)
+            .map_err(|e| wrong(format!("not a safetensors file ({e}); expected a model that gnarl saved")))?;
+        let text = header.metadata().as_ref().and_then(|m| m.get(KEY)).ok_or_else(|| {
+            wrong("a safetensors file without gnarl's description; expected a model that gnarl saved".into())
+        })?;
+        let broken = |e: serde_json::Error| wrong(format!("its description is broken: {e}"));
+        let Version { version } = serde_json::from_str(text).map_err(broken)?;
+        if version != VERSION {
+            let what = format!("version {version} of the format, and this gnarl reads {VERSION}; train and save the model again");
+            return Err(wrong(what));
+        }
+        let description: Description = serde_json::from_str(text).map_err(broken)?;
+        let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)
+            .map_err(|e| wrong(format!("its tensors are broken: {e}")))?;
+        description.fitted(&tensors).map_err(|e| match e {
+            Error::Checkpoint { .. } => e,
+            other => wrong(other.to_string()),
+        })
+    }
+}
+
+impl Description {
+    fn fitted(self, tensors: &HashMap<String, Tensor>) -> Result<Fitted> {
+        let wrong = |what: String| Error::Graph(gnarl_graph::Error::argument("model", what));
+        let plan = self.model.plan(self.task)?;
+        let scalars = scalars(&plan);
+        let shape = Shape {
+            in_dim: self.in_dim,
+            num_classes: self.classes.len(),
+            mean_log_degree: self.mean_log_degree,
+            scalars: &scalars,
+        };
+        let learned = match (self.task, plan.model.depth.exits(), self.policy) {
+            (Task::Graph, ..) => {
+                let classifier = GraphClassifier::new(&plan.classifier(), &shape, 0)?;
+                fill(classifier.params(), tensors)?;
+                Learned::Graphs(classifier)
+            }
+            (Task::Node, Some(_), Some(policy)) => {
+                let exits = ExitNetwork::new(&plan.network, &shape, 0)?;
+                fill(exits.params(), tensors)?;
+                Learned::Exits(EarlyExit { exits, policy, operator: plan.model.operator })
+            }
+            (Task::Node, Some(_), None) => return Err(wrong("it has exits and no policy that says which is taken".into())),
+            (Task::Node, None, _) => {
+                let network = Network::new(&plan.network, &shape, 0)?;
+                fill(network.params(), tensors)?;
+                Learned::Network(WhiteBox::new(network, plan.model.operator)?)
+            }
+        };
+        let part = |name: &str| -> Result<Vec<u32>> {
+            let Some(items) = tensors.get(name) else { return Err(wrong(format!("{name} is missing"))) };
+            Ok(items.to_vec1::<u32>()?)
+        };
+        let [train, val, test] = [part(PARTS[0])?, part(PARTS[1])?, part(PARTS[2])?];
+        let fingerprint = u64::from_str_radix(&self.fingerprint, 16)
+            .map_err(|_| wrong(format!("'{}' is not a fingerprint", self.fingerprint)))?;
+        Ok(Fitted {
+            learned,
+            classes: self.classes,
+            mean_log_degree: self.mean_log_degree,
+            inputs: Inputs { own_features: self.own_features, node_features: self.node_features },
+            reading: self.reading,
+            trained_on: TrainedOn { dataset: self.dataset, fingerprint, split: Split::new(self.split, train, val, test)? },
+            seed: self.seed,
+            report: FitReport::default(),
+            plan,
+        })
+    }
+}
+
+/// The scalars of a learnable operator, whose values the file has.
+fn scalars(plan: &Plan) -> Vec<OperatorScalar> {
+    match plan.model.operator {
+        OperatorChoice::Cgso(cgso) => cgso.scalars(),
+        _ => Vec::new(),
+    }
+}
+
+/// Puts stored values into the parameters of a model built by its description.
+fn fill(params: &Params, tensors: &HashMap<String, Tensor>) -> Result<()> {
+    let wrong = |what: String| Error::Graph(gnarl_graph::Error::argument("model", what));
+    for p in params.list() {
+        let Some(tensor) = tensors.get(&p.name) else { return Err(wrong(format!("parameter {} is missing", p.name))) };
+        if tensor.dims() != p.var.dims() {
+            let (found, expected) = (tensor.dims(), p.var.dims());
+            return Err(wrong(format!("parameter {} has shape {found:?}, {expected:?} is expected", p.name)));
+        }
+        p.var.set(tensor)?;
+    }
+    params.check_finite()
+}

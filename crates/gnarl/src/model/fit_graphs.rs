@@ -1,0 +1,226 @@
+//! Fitting on a set of graphs (thesis ch. 7): a network, a readout and a head, copies of the training graphs or a fresh head as the
+//! data axis says.
+//!
+//! The seam for augmentation in latent space is [`heads`](super::heads): read the vectors of the training graphs, put others beside
+//! them, train a fresh head on all of them. For augmentation in graph space it is [`GraphTransform`].
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use gnarl_graph::{Graph, GraphSet, Labels, Split};
+use serde::{Deserialize, Serialize};
+
+use super::Plan;
+use super::batches::{Evaluation, FreshGraphs, MixedIn, TrainingSet, train_classifier};
+use super::fit::{FitOptions, FitReport, FreshHeadReport, refused};
+use super::fitted::Inputs;
+use super::graph_data::{GraphData, GraphPreparation, NodeFeatures};
+use super::heads::{TrainedClassifier, augmented_head};
+use crate::augment::transform::{copy_all, transform_all};
+use crate::augment::{Copies, Corruption, GraphTransform};
+use crate::error::Result;
+use crate::nn::GraphClassifier;
+use crate::train::{Trained, Watch};
+
+/// Corruption of the training graphs; validation and test graphs stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TrainingCorruption {
+    /// Which edges change.
+    pub edges: Corruption,
+    /// Whether one-hot degrees stay those of the graph before it; else they are those of the corrupted one.
+    pub keep_degrees: bool,
+}
+
+/// The graphs of a set, and those trained on where they differ: shared by all folds, initialisations and operators.
+#[derive(Debug)]
+pub struct SetSource {
+    graphs: Vec<Graph>,
+    /// The graphs trained on; the corruption of graph `i` depends on the seed and `i` alone, so that every fold and method sees the same.
+    training: Vec<Graph>,
+    is_corrupted: bool,
+    labels: Labels,
+    node_features: NodeFeatures,
+}
+
+impl SetSource {
+    /// Refuses a set without labelled graphs.
+    pub(super) fn new(set: &GraphSet, plan: &Plan, options: &FitOptions) -> Result<Self> {
+        if set.labels().classes().iter().all(Option::is_none) {
+            return Err(refused("the set has no labelled graphs"));
+        }
+        let purify = |graph: &Graph| plan.model.defense.method().purified(graph);
+        let graphs = set.graphs().iter().map(purify).collect::<Result<Vec<_>>>()?;
+        let node_features = NodeFeatures::of(&graphs);
+        let mut training = graphs.clone();
+        if let Some(corruption) = options.corruption {
+            if corruption.keep_degrees {
+                if node_features == NodeFeatures::Own {
+                    return Err(gnarl_graph::Error::argument("keep-degrees", "the graphs have features of their own, not degrees").into());
+                }
+                training = node_features.fixed(&training)?;
+            }
+            let before: Vec<&Graph> = training.iter().collect();
+            training = transform_all(&corruption.edges, &before, options.corruption_seed, 0)?;
+        }
+        let is_corrupted = options.corruption.is_some();
+        Ok(Self { graphs, training, is_corrupted, labels: set.labels().clone(), node_features })
+    }
+
+    /// The graphs made ready for an operator.
+    pub(super) fn prepared(&self, plan: &Plan) -> Result<PreparedSet> {
+        let preparation = preparation(plan, self.node_features);
+        let make = |graphs: &[Graph]| GraphData::new(graphs, plan.network.backbone, &preparation);
+        let data = make(&self.graphs)?;
+        let corrupted = self.is_corrupted.then(|| make(&self.training)).transpose()?;
+        Ok(PreparedSet { data, corrupted })
+    }
+
+    pub(super) fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    pub(super) fn inputs(&self) -> Inputs {
+        Inputs { own_features: self.node_features == NodeFeatures::Own, node_features: Some(self.node_features) }
+    }
+
+    /// The labelled ones among these graphs, and their classes.
+    fn labelled(&self, graphs: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        graphs.iter().filter_map(|&g| self.labels.get(g).map(|class| (g, class))).unzip()
+    }
+}
+
+/// How a plan makes graphs ready.
+pub(super) fn preparation(plan: &Plan, node_features: NodeFeatures) -> GraphPreparation {
+    GraphPreparation { operator: plan.model.operator, features: plan.features, node_features }
+}
+
+/// A set made ready for an operator.
+#[derive(Debug)]
+pub struct PreparedSet {
+    /// The graphs as they are: validated and tested on.
+    data: GraphData,
+    /// The graphs trained on, where they differ.
+    corrupted: Option<GraphData>,
+}
+
+impl PreparedSet {
+    pub(super) fn mean_log_degree(&self) -> f64 {
+        self.data.mean_log_degree()
+    }
+
+    fn training_data(&self) -> &GraphData {
+        self.corrupted.as_ref().unwrap_or(&self.data)
+    }
+}
+
+/// Trains a classifier on the training graphs of a split, with the head that the data axis asks for.
+pub(super) fn fit(
+    plan: &Plan,
+    source: &SetSource,
+    prepared: &PreparedSet,
+    split: &Split,
+    options: &FitOptions,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(GraphClassifier, FitReport)> {
+    let start = Instant::now();
+    let data = prepared.training_data();
+    let classifier = GraphClassifier::new(&plan.classifier(), &data.shape(source.labels.num_classes()), seed)?;
+    let evaluation = |items: &[u32]| {
+        let (graphs, classes) = source.labelled(items);
+        Evaluation::new(&prepared.data, &graphs, &classes)
+    };
+    let (graphs, classes) = source.labelled(split.train());
+    let validate_on = evaluation(split.val())?;
+    let augment = plan.model.augment;
+    let train_on =
+        TrainingSet { data, graphs: &graphs, classes: &classes, mixed: &[], anew: None, mixup: augment.method().mixup() };
+    let train = |on: &TrainingSet<'_>| {
+        train_classifier(&classifier, on, &validate_on, &plan.training, plan.batch_size, seed, watch)
+    };
+    let (trained, copy_seconds) = match augment.method().transform() {
+        None => (train(&train_on)?, None),
+        Some((transform, copies)) => {
+            let (trained, seconds) = with_copies(plan, source, (transform, copies), &train_on, seed, train)?;
+            (trained, Some(seconds))
+        }
+    };
+    let training_seconds = start.elapsed().as_secs_f64();
+    let mut report = FitReport {
+        interrupted: trained.interrupted,
+        trained: vec![trained],
+        copy_seconds,
+        training_seconds,
+        ..FitReport::default()
+    };
+    let mut aside = 0.0;
+    if let Some(fresh_head) = augment.method().fresh_head() {
+        let test_on = evaluation(split.test())?;
+        let train = &Evaluation::new(train_on.data, &graphs, &classes)?;
+        let on = TrainedClassifier { classifier: &classifier, train, validation: &validate_on, test: &test_on };
+        let before = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
+        let fresh = augmented_head(&on, plan, &fresh_head, options.study_influence, seed, watch)?;
+        classifier.set_head(&fresh.head)?;
+        report.interrupted |= fresh.interrupted;
+        aside = fresh.seconds_aside;
+        report.fresh_head = Some(FreshHeadReport {
+            none_test_accuracy: before.0,
+            none_val_accuracy: before.1,
+            retrain_test_accuracy: fresh.control,
+            seconds: fresh.seconds,
+            drawn: fresh.drawn,
+        });
+    }
+    classifier.params().check_finite()?;
+    report.val_accuracy = (!validate_on.classes().is_empty()).then(|| validate_on.accuracy(&classifier)).transpose()?;
+    report.operator = classifier.operator_scalars()?;
+    report.seconds = start.elapsed().as_secs_f64() - aside;
+    Ok((classifier, report))
+}
+
+/// Trains on transformed copies of the training graphs, beside the originals or in their place; also how many seconds making them
+/// took.
+fn with_copies(
+    plan: &Plan,
+    source: &SetSource,
+    (transform, copies): (&dyn GraphTransform, Copies),
+    on: &TrainingSet<'_>,
+    seed: u64,
+    train: impl Fn(&TrainingSet<'_>) -> Result<Trained>,
+) -> Result<(Trained, f64)> {
+    let keep_originals = copies == Copies::Fixed;
+    let originals: Vec<&Graph> = on.graphs.iter().map(|&g| &source.training[g as usize]).collect();
+    let preparation = preparation(plan, source.node_features);
+    let nanoseconds = AtomicU64::new(0);
+    let make = |epoch: usize| {
+        let start = Instant::now();
+        let (mut graphs, mut mixed) = (Vec::with_capacity(2 * originals.len()), Vec::new());
+        for copy in copy_all(transform, &originals, seed, epoch)? {
+            mixed.push(MixedIn { class: on.classes[copy.partner], share: copy.partner_share });
+            graphs.push(copy.graph);
+        }
+        if mixed.iter().all(|other| other.share == 0.0) {
+            mixed.clear();
+        }
+        if keep_originals {
+            graphs.extend(originals.iter().map(|&g| g.clone()));
+            let alone = |&class: &u32| MixedIn { class, share: 0.0 };
+            mixed.extend(on.classes.iter().filter(|_| !mixed.is_empty()).map(alone).collect::<Vec<_>>());
+        }
+        let data = GraphData::new(&graphs, plan.network.backbone, &preparation)?;
+        nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        Ok(FreshGraphs { data, mixed })
+    };
+    let times = if keep_originals { 2 } else { 1 };
+    let classes = on.classes.repeat(times);
+    let graphs: Vec<u32> = (0..classes.len() as u32).collect();
+    let first = make(0)?;
+    let anew: Option<&(dyn Fn(usize) -> Result<FreshGraphs> + Sync)> = match copies {
+        Copies::Fixed => None,
+        Copies::EachEpoch => Some(&make),
+    };
+    let FreshGraphs { data, mixed } = &first;
+    let trained = train(&TrainingSet { data, graphs: &graphs, classes: &classes, mixed, anew, mixup: on.mixup })?;
+    Ok((trained, nanoseconds.load(Ordering::Relaxed) as f64 / 1e9))
+}

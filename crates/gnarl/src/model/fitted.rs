@@ -1,0 +1,366 @@
+//! [`Fitted`]: a model with everything it needs to answer.
+
+use gnarl_graph::dataset::Task;
+use gnarl_graph::{Content, Dataset, DenseMatrix, Error as GraphError, Graph, Labels, Part, Split};
+
+use super::fit::FitReport;
+use super::fit_graphs::preparation;
+use super::graph_data::{GraphData, NodeFeatures};
+use super::{Model, Plan, batches};
+use crate::classifier::{Classifier, EarlyExit, WhiteBox};
+use crate::depth::{Answers, Policy, Structure};
+use crate::error::Result;
+use crate::inference::Reading;
+use crate::nn::GraphClassifier;
+use crate::train::argmax;
+
+/// A model with weights. It knows how features are scaled, its operator and scalars, who takes which exit, how answers are read
+/// off, what its classes are called, and which items of which data it must not be judged on.
+///
+/// It predicts on any graph or set with the right columns, labelled or not.
+#[derive(Debug)]
+pub struct Fitted {
+    pub(super) plan: Plan,
+    pub(super) learned: Learned,
+    pub(super) classes: Vec<String>,
+    /// Mean of `ln(degree + 1)` over the training graphs, for PNA.
+    pub(super) mean_log_degree: f64,
+    pub(super) inputs: Inputs,
+    pub(super) reading: Reading,
+    pub(super) trained_on: TrainedOn,
+    /// What the draws of inference start from.
+    pub(super) seed: u64,
+    pub(super) report: FitReport,
+}
+
+/// What was learned.
+#[derive(Debug)]
+pub(super) enum Learned {
+    Network(WhiteBox),
+    Exits(EarlyExit),
+    Graphs(GraphClassifier),
+}
+
+impl Learned {
+    /// As what maps the nodes of a graph to scores.
+    pub(super) fn classifier(&self) -> Result<&dyn Classifier> {
+        match self {
+            Learned::Network(network) => Ok(network),
+            Learned::Exits(exits) => Ok(exits),
+            Learned::Graphs(_) => {
+                Err(GraphError::argument("model", "it classifies graphs of a set, where the nodes of one graph are asked for").into())
+            }
+        }
+    }
+}
+
+/// What kind of features a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Inputs {
+    /// Whether the data had features of its own.
+    pub own_features: bool,
+    /// Of sets: where node features come from.
+    pub node_features: Option<NodeFeatures>,
+}
+
+impl Inputs {
+    pub(super) fn of_graph(graph: &Graph) -> Self {
+        Self { own_features: graph.features().is_some(), node_features: None }
+    }
+}
+
+/// What a model was trained on: enough to know again which items were held out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainedOn {
+    /// The dataset's name.
+    pub dataset: String,
+    /// Its content's fingerprint.
+    pub fingerprint: u64,
+    /// Which items trained, validated and tested.
+    pub split: Split,
+}
+
+/// What a model says of items.
+#[derive(Debug, Clone)]
+pub struct Predictions {
+    /// The most likely class of each item, as a position among the model's classes.
+    pub classes: Vec<u32>,
+    /// A distribution over the classes for each item.
+    pub probabilities: DenseMatrix<f32>,
+    /// Of a model with exits: the one that each item takes.
+    pub exits: Option<Vec<usize>>,
+}
+
+impl Fitted {
+    /// The model, with every option that applies filled in and its operator settled.
+    pub fn model(&self) -> &Model {
+        &self.plan.model
+    }
+
+    /// The plan it was fitted by.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What it classifies.
+    pub fn task(&self) -> Task {
+        self.plan.task
+    }
+
+    /// The names of its classes, in the order of its scores.
+    pub fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    /// How fitting went; of a model that was loaded there is nothing to tell.
+    pub fn report(&self) -> &FitReport {
+        &self.report
+    }
+
+    /// What it was trained on.
+    pub fn trained_on(&self) -> &TrainedOn {
+        &self.trained_on
+    }
+
+    /// Number of trained values.
+    pub fn num_parameters(&self) -> usize {
+        self.params().num_trained()
+    }
+
+    pub(super) fn params(&self) -> &crate::nn::Params {
+        match &self.learned {
+            Learned::Network(network) => network.network().params(),
+            Learned::Exits(early) => early.exits.params(),
+            Learned::Graphs(classifier) => classifier.params(),
+        }
+    }
+
+    /// Columns it takes.
+    pub fn in_dim(&self) -> usize {
+        match &self.learned {
+            Learned::Network(network) => network.network().in_dim(),
+            Learned::Exits(early) => early.exits.in_dim(),
+            Learned::Graphs(classifier) => classifier.in_dim(),
+        }
+    }
+
+    /// A graph as the network inside takes it: after the defence, its features scaled. Attacks and measures of robustness work on
+    /// such graphs, with [`network`](Self::network).
+    pub fn prepared(&self, graph: &Graph) -> Result<Graph> {
+        self.check_columns(graph)?;
+        self.plan.prepared(graph)
+    }
+
+    /// A graph with its features scaled as the network takes them, before any defence: what an attacker changes.
+    pub fn scaled(&self, graph: &Graph) -> Result<Graph> {
+        self.check_columns(graph)?;
+        Ok(self.plan.features.scaled(graph)?)
+    }
+
+    /// The model on graphs that are [`scaled`](Self::scaled): the defence is gone over, answers are those of a plain forward pass. What
+    /// attackers look at.
+    pub fn bare(&self) -> Bare<'_> {
+        Bare { fitted: self }
+    }
+
+    /// The class of every node of a graph that is [`scaled`](Self::scaled), as the model's inference reads it. Where that tunes itself,
+    /// on the validation nodes of this very graph.
+    pub fn answers_on_scaled(&self, graph: &Graph, split: &Split) -> Result<Vec<usize>> {
+        let graph = self.plan.model.defense.method().purified(graph)?;
+        let network = self.learned.classifier()?;
+        let tuned = self.reading.tuned(&self.plan.model.inference, network, &graph, split, self.seed)?;
+        let found = tuned.as_ref().unwrap_or(&self.reading).answer(network, &graph, self.seed)?;
+        Ok((0..found.num_rows()).map(|u| argmax(found.row(u))).collect())
+    }
+
+    /// The network inside, for graphs that are [`prepared`](Self::prepared); answers as by a plain forward pass.
+    pub fn network(&self) -> Result<&dyn Classifier> {
+        self.learned.classifier()
+    }
+
+    /// How answers are read off it.
+    pub fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
+    /// Another inference on the same weights, learned from the training nodes of `on`, the graph it was trained on.
+    pub fn with_inference(mut self, inference: crate::inference::Inference, on: &Graph) -> Result<Self> {
+        let prepared = self.prepared(on)?;
+        self.plan.model.inference = inference;
+        self.reading = inference.fit(self.learned.classifier()?, &prepared, &self.trained_on.split)?;
+        Ok(self)
+    }
+
+    fn check_columns(&self, graph: &Graph) -> Result<()> {
+        let refuse = |what: String| Err(GraphError::argument("predict", what).into());
+        match (graph.features(), self.inputs.own_features) {
+            (None, true) => refuse(format!("the graph has no features, and the model takes {}", self.in_dim())),
+            (None, false) if graph.num_nodes() != self.in_dim() => refuse(format!(
+                "the model was trained on a graph without features and knows its {} nodes alone; this graph has {}",
+                self.in_dim(),
+                graph.num_nodes()
+            )),
+            (None, false) => Ok(()),
+            (Some(features), _) if features.num_cols() != self.in_dim() => {
+                refuse(format!("the graph has {} features, the model takes {}", features.num_cols(), self.in_dim()))
+            }
+            (Some(_), _) => Ok(()),
+        }
+    }
+
+    /// What it says of the nodes of a graph, or of the graphs of a set.
+    pub fn predict(&self, content: &Content) -> Result<Predictions> {
+        let probabilities = match (content, &self.learned) {
+            (Content::Graphs(set), Learned::Graphs(classifier)) => {
+                let Some(node_features) = self.inputs.node_features else {
+                    return Err(GraphError::argument("predict", "the model does not say where node features come from").into());
+                };
+                let graphs = set.graphs().iter().map(|g| self.plan.model.defense.method().purified(g));
+                let graphs = graphs.collect::<Result<Vec<_>>>()?;
+                let data = GraphData::new(&graphs, self.plan.network.backbone, &preparation(&self.plan, node_features))?;
+                if data.in_dim() != self.in_dim() {
+                    let what = format!("the graphs have {} features a node, the model takes {}", data.in_dim(), self.in_dim());
+                    return Err(GraphError::argument("predict", what).into());
+                }
+                batches::probabilities(classifier, &data)?
+            }
+            (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => {
+                self.reading.answer(self.learned.classifier()?, &self.prepared(graph)?, self.seed)?
+            }
+            (Content::Graph(_), Learned::Graphs(_)) => {
+                return Err(GraphError::argument("predict", "the model classifies graphs of a set, and this is one graph").into());
+            }
+            (Content::Graphs(_), _) => {
+                return Err(GraphError::argument("predict", "the model classifies the nodes of one graph, and this is a set").into());
+            }
+        };
+        if let Some(at) = probabilities.data().iter().position(|p| !p.is_finite()) {
+            let item = at / probabilities.num_cols().max(1);
+            return Err(GraphError::argument("predict", format!("the model's answer for item {item} is not a finite number")).into());
+        }
+        let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as u32).collect();
+        let exits = match (content, &self.learned) {
+            (Content::Graph(graph), Learned::Exits(early)) => Some(early.exits_of(&self.prepared(graph)?)?),
+            _ => None,
+        };
+        Ok(Predictions { classes, probabilities, exits })
+    }
+
+    /// What it says of the nodes of a graph by a plain forward pass, whatever its inference.
+    pub fn predict_plainly(&self, graph: &Graph) -> Result<Predictions> {
+        let probabilities = Reading::Plain.answer(self.learned.classifier()?, &self.prepared(graph)?, self.seed)?;
+        let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as u32).collect();
+        Ok(Predictions { classes, probabilities, exits: None })
+    }
+
+    /// Of a model with exits: which of them is taken.
+    pub fn policy(&self) -> Option<&Policy> {
+        match &self.learned {
+            Learned::Exits(early) => Some(&early.policy),
+            _ => None,
+        }
+    }
+
+    /// What every exit says of every node; `None` for a model of one depth.
+    pub fn exit_answers(&self, graph: &Graph) -> Result<Option<Answers>> {
+        match &self.learned {
+            Learned::Exits(early) => Ok(Some(early.answers(&self.prepared(graph)?)?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// What policies know of a graph, for [`exit_answers`](Self::exit_answers).
+    pub fn structure<'a>(graph: &'a Graph, kinds: &[crate::depth::Kind]) -> Result<Structure<'a>> {
+        Structure::new(graph, kinds)
+    }
+
+    /// The part of a dataset that this model was trained on, as it was then, where this is that dataset: which items were held out
+    /// is then known. `None` for other data, of which nothing was.
+    pub fn recognised(&self, data: &Dataset) -> Option<Content> {
+        if data.content.fingerprint() == self.trained_on.fingerprint {
+            return Some(data.content.clone());
+        }
+        // A protocol may have left the largest component alone.
+        let Content::Graph(graph) = &data.content else { return None };
+        let largest = Content::Graph(graph.largest_component().0);
+        (largest.fingerprint() == self.trained_on.fingerprint).then_some(largest)
+    }
+
+    /// Per cent of the labelled items of a part that it is right about. Classes are matched by name; items of a class that the
+    /// model does not know count as wrong. Data that it was not trained on has no parts: that is an error.
+    pub fn accuracy(&self, data: &Dataset, part: Part) -> Result<f64> {
+        let Some(content) = self.recognised(data) else {
+            let what = format!(
+                "{} is not what the model was trained on ({}): none of its items is known to be held out",
+                data.name, self.trained_on.dataset
+            );
+            return Err(GraphError::argument("accuracy", what).into());
+        };
+        let items = part.of(&self.trained_on.split);
+        let predictions = self.predict(&content)?;
+        self.accuracy_on(&predictions, &content, items)?.ok_or_else(|| {
+            GraphError::argument("accuracy", format!("no {part} item of {} has a label", data.name)).into()
+        })
+    }
+
+    /// Per cent of some items that predictions are right about; `None` where none of them has a label.
+    pub fn accuracy_on(&self, predictions: &Predictions, content: &Content, items: &[u32]) -> Result<Option<f64>> {
+        let Some(labels) = content.labels() else { return Ok(None) };
+        let known = self.matched(labels);
+        let labelled: Vec<(u32, u32)> = items.iter().filter_map(|&i| labels.get(i).map(|c| (i, c))).collect();
+        let right = labelled.iter().filter(|(i, c)| known[*c as usize] == Some(predictions.classes[*i as usize])).count();
+        Ok((!labelled.is_empty()).then(|| 100.0 * right as f64 / labelled.len() as f64))
+    }
+
+    /// For each class of labels the model's class of the same name.
+    pub fn matched(&self, labels: &Labels) -> Vec<Option<u32>> {
+        let of = |class: u32| self.classes.iter().position(|name| *name == labels.name(class)).map(|at| at as u32);
+        (0..labels.num_classes() as u32).map(of).collect()
+    }
+
+    /// Names of classes that labels have and the model does not know, where an item has one.
+    pub fn unknown_classes(&self, labels: &Labels) -> Vec<String> {
+        let counts = labels.counts();
+        let matched = self.matched(labels);
+        (0..labels.num_classes()).filter(|&c| counts[c] > 0 && matched[c].is_none()).map(|c| labels.name(c as u32)).collect()
+    }
+}
+
+/// A fitted model on graphs whose features are scaled already: defence included, answers by a plain forward pass.
+#[derive(Debug, Clone, Copy)]
+pub struct Bare<'a> {
+    fitted: &'a Fitted,
+}
+
+impl Classifier for Bare<'_> {
+    fn num_classes(&self) -> usize {
+        self.fitted.classes.len()
+    }
+
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        let graph = self.fitted.plan.model.defense.method().purified(graph)?;
+        self.fitted.learned.classifier()?.scores(&graph)
+    }
+
+    /// Through a defence that drops edges there is nothing to look.
+    fn white_box(&self) -> Option<&WhiteBox> {
+        match (&self.fitted.learned, self.fitted.plan.model.defense.is_nothing()) {
+            (Learned::Network(network), true) => Some(network),
+            _ => None,
+        }
+    }
+}
+
+/// On graphs as they are loaded: defence, scaling and inference included.
+impl Classifier for Fitted {
+    fn num_classes(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// Logarithms of the distributions.
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        let agreed = self.reading.answer(self.learned.classifier()?, &self.prepared(graph)?, self.seed)?;
+        let logarithms = agreed.data().iter().map(|&p| p.max(f32::MIN_POSITIVE).ln()).collect();
+        Ok(DenseMatrix::new(agreed.num_rows(), agreed.num_cols(), logarithms)?)
+    }
+}

@@ -1,0 +1,35 @@
+//! The meeting place of the five axes: a model is a value, `fit` turns it and data into a fitted model, and a fitted model answers.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`value`] | [`Model`]: a backbone and a choice on each axis, serialisable, with a builder |
+//! | [`options`] | what can be told beside the axes: the network's shape, the training |
+//! | [`plan`] | what is left open filled in, what cannot be refused: the one place that says no |
+//! | [`spec`] | a model as TOML |
+//! | [`fit`] | from a model and data to a fitted model |
+//! | `fit_node`, `fit_graphs` | the same on one graph and on a set |
+//! | [`graph_data`], [`batches`], [`heads`] | sets of graphs made ready, training on batches of them, fresh heads |
+//! | [`fitted`] | [`Fitted`]: answers, accuracies, exits |
+//! | [`file`](mod@file) | a fitted model as one safetensors file |
+//!
+//! Everything above this room asks questions of fitted models and never reaches inside.
+
+pub mod batches;
+pub mod file;
+pub mod fit;
+mod fit_graphs;
+mod fit_node;
+pub mod fitted;
+pub mod graph_data;
+pub mod heads;
+pub mod options;
+pub mod plan;
+pub mod spec;
+pub mod value;
+
+pub use fit::{FitReport, FreshHeadReport, Tried};
+pub use fit_graphs::{PreparedSet, TrainingCorruption, fit_augmented};
+pub use fitted::{Fitted, Predictions};
+pub use options::{NetworkOptions, TrainingOptions};
+pub use plan::Plan;
+pub use value::{Model, Section};

@@ -1,0 +1,142 @@
+//! What a model can be told beside its axes. Everything is optional: what is left open takes the usual value of the backbone, the
+//! task and the depth, and what does not apply is refused ([`plan`](super::plan)).
+
+use gnarl_graph::names::Setting;
+use serde::{Deserialize, Serialize};
+
+use crate::nn::{NetworkOption, Readout};
+use crate::train::{Keep, StepSchedule};
+
+/// The shape of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct NetworkOptions {
+    /// Width of hidden representations (with several attention heads side by side: the total).
+    pub hidden: Option<usize>,
+    /// Rounds of message passing.
+    pub layers: Option<usize>,
+    /// Dropout between layers.
+    pub dropout: Option<f64>,
+    /// Dropout of the input features.
+    pub input_dropout: Option<f64>,
+    /// Attention heads of hidden layers.
+    pub heads: Option<usize>,
+    /// Dropout of attention coefficients.
+    pub attention_dropout: Option<f64>,
+    /// Batch normalisation inside GIN's perceptrons.
+    pub batch_norm: Option<bool>,
+    /// Steps of propagation behind the prediction.
+    pub propagation_steps: Option<usize>,
+    /// The share of the prediction kept at each of them.
+    pub teleport: Option<f64>,
+    /// Whether layers add an offset.
+    pub bias: Option<bool>,
+    /// Whether a stack of layers ends in a linear map.
+    pub head: Option<bool>,
+    /// Whether the maps that the weights axis works on start orthonormal.
+    pub orthogonal_start: Option<bool>,
+    /// Deviation of the noise on hidden representations while training.
+    pub noise: Option<f64>,
+    /// Of sets of graphs: from nodes to graphs.
+    pub readout: Option<Readout>,
+    /// Of sets of graphs: dropout of graph vectors before the head.
+    pub head_dropout: Option<f64>,
+}
+
+impl NetworkOptions {
+    /// By the names they are stored under.
+    pub const SETTINGS: &'static [Setting] = &[
+        Setting::new("hidden", "N", "width of hidden layers [default: 64; of sets of graphs 32]"),
+        Setting::new("layers", "N", "rounds of message passing; the ways of combining layers may have none [default: 2]"),
+        Setting::new("dropout", "RATE", "dropout between layers [default: 0.5; of sets of graphs 0]"),
+        Setting::new("input-dropout", "RATE", "dropout of the input features [default: 0]"),
+        Setting::new("heads", "N", "attention heads of hidden layers [default: 8]"),
+        Setting::new("attention-dropout", "RATE", "dropout of attention coefficients [default: 0]"),
+        Setting::new("batch-norm", "BOOL", "batch normalisation inside GIN's perceptrons [default: false]"),
+        Setting::new("propagation-steps", "N", "of appnp and gpr: steps of propagation behind the prediction [default: 10]"),
+        Setting::new("teleport", "SHARE", "of appnp and gpr: share of the prediction kept at each step [default: 0.1]"),
+        Setting::new("bias", "BOOL", "whether the layers of gcn and gin add an offset [default: true]"),
+        Setting::new("head", "BOOL", "end a stack of layers in a linear map [default: false]"),
+        Setting::new("orthogonal-start", "BOOL", "start the weights orthonormal [default: false]"),
+        Setting::new("noise", "DEVIATION", "noise on hidden representations while training, NoisyGCN [default: 0]"),
+        Setting::new("readout", "KIND", "of sets of graphs: mean, sum or max over nodes [default: mean]"),
+        Setting::new("head-dropout", "RATE", "of sets of graphs: dropout of graph vectors before the head [default: 0.5]"),
+    ];
+
+    /// The options of the network itself that were set.
+    pub fn set(&self) -> impl Iterator<Item = NetworkOption> {
+        use NetworkOption as O;
+        let all = [
+            (O::Hidden, self.hidden.is_some()),
+            (O::Layers, self.layers.is_some()),
+            (O::Dropout, self.dropout.is_some()),
+            (O::InputDropout, self.input_dropout.is_some()),
+            (O::Heads, self.heads.is_some()),
+            (O::AttentionDropout, self.attention_dropout.is_some()),
+            (O::BatchNorm, self.batch_norm.is_some()),
+            (O::PropagationSteps, self.propagation_steps.is_some()),
+            (O::Teleport, self.teleport.is_some()),
+            (O::Bias, self.bias.is_some()),
+            (O::Head, self.head.is_some()),
+            (O::OrthogonalStart, self.orthogonal_start.is_some()),
+            (O::Noise, self.noise.is_some()),
+        ];
+        all.into_iter().filter(|(_, set)| *set).map(|(option, _)| option)
+    }
+
+    /// The same with an option left open.
+    pub fn without(mut self, option: NetworkOption) -> Self {
+        match option {
+            NetworkOption::Hidden => self.hidden = None,
+            NetworkOption::Layers => self.layers = None,
+            NetworkOption::Dropout => self.dropout = None,
+            NetworkOption::InputDropout => self.input_dropout = None,
+            NetworkOption::Heads => self.heads = None,
+            NetworkOption::AttentionDropout => self.attention_dropout = None,
+            NetworkOption::BatchNorm => self.batch_norm = None,
+            NetworkOption::PropagationSteps => self.propagation_steps = None,
+            NetworkOption::Teleport => self.teleport = None,
+            NetworkOption::Bias => self.bias = None,
+            NetworkOption::Head => self.head = None,
+            NetworkOption::OrthogonalStart => self.orthogonal_start = None,
+            NetworkOption::Noise => self.noise = None,
+        }
+        self
+    }
+}
+
+/// How the model is trained.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct TrainingOptions {
+    /// Passes over the training set.
+    pub epochs: Option<usize>,
+    /// Adam's learning rate.
+    pub learning_rate: Option<f64>,
+    /// Learning rate of a learnable operator's exponents.
+    pub exponent_learning_rate: Option<f64>,
+    /// L2 decay, added to the gradient.
+    pub weight_decay: Option<f64>,
+    /// The learning rate times a factor every so many epochs.
+    pub schedule: Option<StepSchedule>,
+    /// Which epoch's weights are kept.
+    pub keep: Option<Keep>,
+    /// Stop after this many epochs without a lower validation loss.
+    pub patience: Option<usize>,
+    /// Of sets of graphs: graphs in a training step.
+    pub batch_size: Option<usize>,
+}
+
+impl TrainingOptions {
+    /// By the names they are stored under.
+    pub const SETTINGS: &'static [Setting] = &[
+        Setting::new("epochs", "N", "training epochs [default: 200; of sets of graphs 300]"),
+        Setting::new("learning-rate", "X", "learning rate [default: 0.01]").flag("lr"),
+        Setting::new("exponent-learning-rate", "X", "learning rate of cgso's exponents [default: 0.005]").flag("exponent-lr"),
+        Setting::new("weight-decay", "X", "L2 decay [default: 5e-4]"),
+        Setting::new("schedule", "EPOCHS:FACTOR", "multiply the learning rate by FACTOR every EPOCHS epochs, as in 50:0.6 [default: none; of sets of graphs 100:0.5]").flag("lr-step"),
+        Setting::new("keep", "WHICH", "weights to keep: best-validation or last [default: best-validation]"),
+        Setting::new("patience", "N", "stop after this many epochs without a lower validation loss"),
+        Setting::new("batch-size", "N", "of sets of graphs: graphs in a training step [default: 256]"),
+    ];
+}

@@ -1,0 +1,266 @@
+//! From a model as somebody wrote it to one with nothing left open: the one place that refuses combinations that cannot be, and
+//! options that would change nothing.
+
+use gnarl_graph::dataset::Task;
+use gnarl_graph::names::listed;
+use gnarl_graph::{Error, Graph, Result};
+
+use super::{Model, NetworkOptions, TrainingOptions};
+use crate::augment::Copies;
+use crate::features::FeatureScaling;
+use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout};
+use crate::operator::OperatorChoice;
+use crate::train::{StepSchedule, TrainConfig};
+
+/// A model for a task, with nothing left open.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What is classified.
+    pub task: Task,
+    /// The model, with every option that applies filled in.
+    pub model: Model,
+    /// The network.
+    pub network: NetworkConfig,
+    /// Its training.
+    pub training: TrainConfig,
+    /// Of sets of graphs: graphs in a training step.
+    pub batch_size: usize,
+    /// Of sets of graphs: from nodes to graphs.
+    pub readout: Readout,
+    /// Of sets of graphs: dropout of graph vectors before the head.
+    pub head_dropout: f32,
+    /// What is done to features.
+    pub features: FeatureScaling,
+}
+
+impl Plan {
+    /// Of sets of graphs: the classifier's shape.
+    pub fn classifier(&self) -> ClassifierConfig {
+        ClassifierConfig { network: self.network.clone(), readout: self.readout, head_dropout: self.head_dropout }
+    }
+
+    /// The same with another operator.
+    pub fn with_operator(&self, operator: OperatorChoice) -> Self {
+        Self { model: self.model.operator(operator), ..self.clone() }
+    }
+
+    /// A graph as the network is given it: after the defence, its features scaled.
+    pub fn prepared(&self, graph: &Graph) -> crate::Result<Graph> {
+        Ok(self.features.scaled(&self.model.defense.method().purified(graph)?)?)
+    }
+
+    /// Trainings of `epochs` epochs that fitting comes to, for progress.
+    pub fn trainings(&self) -> usize {
+        let each = match self.model.depth.exits() {
+            Some(exits) => exits.scheme.num_trainings(exits.last),
+            None if self.network.backbone.trains_learners() => self.network.layers + 1,
+            None => 1,
+        };
+        each * self.model.operator.candidates().len()
+    }
+}
+
+impl Model {
+    /// Refuses what cannot be or would change nothing, and fills in what was left open.
+    pub fn plan(&self, task: Task) -> Result<Plan> {
+        refuse(self, task)?;
+        let network = network(self, task);
+        let training = training(self, task);
+        let features = self.features.unwrap_or(match (task, self.backbone) {
+            // GIN adds up what it aggregates: counts of words are better than shares, on the validation nodes of Cora and CiteSeer.
+            (Task::Node, Backbone::Gin) | (Task::Graph, _) => FeatureScaling::AsLoaded,
+            (Task::Node, _) => FeatureScaling::RowNormalised,
+        });
+        let of_sets = |value| if task == Task::Graph { Some(value) } else { None };
+        let readout = self.network.readout.unwrap_or(Readout::Mean);
+        let head_dropout = self.network.head_dropout.unwrap_or(HEAD_DROPOUT);
+        let batch_size = self.training.batch_size.unwrap_or(BATCH_SIZE);
+        let takes = |option| applies(self, option);
+        let model = Self {
+            features: Some(features),
+            network: NetworkOptions {
+                hidden: takes(NetworkOption::Hidden).then_some(network.hidden),
+                layers: takes(NetworkOption::Layers).then_some(network.layers),
+                dropout: takes(NetworkOption::Dropout).then_some(rounded(network.dropout)),
+                input_dropout: takes(NetworkOption::InputDropout).then_some(rounded(network.input_dropout)),
+                heads: takes(NetworkOption::Heads).then_some(network.heads),
+                attention_dropout: takes(NetworkOption::AttentionDropout).then_some(rounded(network.attention_dropout)),
+                batch_norm: takes(NetworkOption::BatchNorm).then_some(network.batch_norm),
+                propagation_steps: takes(NetworkOption::PropagationSteps).then_some(network.appnp_steps),
+                teleport: takes(NetworkOption::Teleport).then_some(network.appnp_alpha),
+                bias: takes(NetworkOption::Bias).then_some(network.bias),
+                head: takes(NetworkOption::Head).then_some(network.head),
+                orthogonal_start: takes(NetworkOption::OrthogonalStart).then_some(network.orthogonal_start),
+                noise: takes(NetworkOption::Noise).then_some(rounded(network.noise)),
+                readout: if task == Task::Graph { Some(readout) } else { None },
+                head_dropout: of_sets(head_dropout),
+            },
+            training: TrainingOptions {
+                epochs: Some(training.epochs),
+                learning_rate: Some(training.learning_rate),
+                exponent_learning_rate: self.learns_operator().then_some(training.exponent_learning_rate),
+                weight_decay: Some(training.weight_decay),
+                schedule: training.schedule,
+                keep: Some(training.keep),
+                patience: training.patience,
+                batch_size: (task == Task::Graph).then_some(batch_size),
+            },
+            ..*self
+        };
+        let plan = Plan { task, model, network, training, batch_size, readout, head_dropout: head_dropout as f32, features };
+        match task {
+            Task::Node => check_network(&plan)?,
+            Task::Graph => plan.classifier().check()?,
+        }
+        plan.training.check()?;
+        if plan.batch_size == 0 {
+            return Err(Error::argument("batch-size", "batches of 0 graphs; at least 1 is needed"));
+        }
+        Ok(plan)
+    }
+
+    fn learns_operator(&self) -> bool {
+        matches!(self.operator, OperatorChoice::Cgso(_))
+    }
+}
+
+const HEAD_DROPOUT: f64 = 0.5;
+/// As in ch. 7's published runs.
+const BATCH_SIZE: usize = 256;
+
+/// The number that was written, where 32 bits had made it another.
+fn rounded(x: f32) -> f64 {
+    x.to_string().parse().unwrap_or(f64::from(x))
+}
+
+/// The network's shape: two layers of 64 with dropout 0.5 on one graph, of 32 without on sets (thesis ch. 7).
+fn network(model: &Model, task: Task) -> NetworkConfig {
+    let options = &model.network;
+    let mut network = NetworkConfig::new(model.backbone);
+    if task == Task::Graph {
+        (network.hidden, network.dropout) = (32, 0.0);
+    }
+    let set = |slot: &mut f32, value: Option<f64>| *slot = value.map_or(*slot, |x| x as f32);
+    network.hidden = options.hidden.unwrap_or(network.hidden);
+    network.layers = match model.depth.exits() {
+        Some(exits) => exits.last,
+        None => options.layers.unwrap_or(network.layers),
+    };
+    set(&mut network.dropout, options.dropout);
+    set(&mut network.input_dropout, options.input_dropout);
+    network.heads = options.heads.unwrap_or(network.heads);
+    set(&mut network.attention_dropout, options.attention_dropout);
+    network.batch_norm = options.batch_norm.unwrap_or(network.batch_norm);
+    network.appnp_steps = options.propagation_steps.unwrap_or(network.appnp_steps);
+    network.appnp_alpha = options.teleport.unwrap_or(network.appnp_alpha);
+    network.bias = options.bias.unwrap_or(network.bias);
+    network.head = options.head.unwrap_or(network.head);
+    network.orthogonal_start = options.orthogonal_start.unwrap_or(network.orthogonal_start);
+    set(&mut network.noise, options.noise);
+    network.weights = model.weights;
+    network
+}
+
+/// Its training: 200 epochs on one graph; 300 on sets, the learning rate halved every 100 (thesis ch. 7).
+fn training(model: &Model, task: Task) -> TrainConfig {
+    let options = &model.training;
+    let mut training = TrainConfig::default();
+    if task == Task::Graph {
+        training.epochs = 300;
+        training.schedule = Some(StepSchedule { every: 100, factor: 0.5 });
+    }
+    training.epochs = options.epochs.unwrap_or(training.epochs);
+    training.learning_rate = options.learning_rate.unwrap_or(training.learning_rate);
+    training.exponent_learning_rate = options.exponent_learning_rate.unwrap_or(training.exponent_learning_rate);
+    training.weight_decay = options.weight_decay.unwrap_or(training.weight_decay);
+    training.schedule = options.schedule.or(training.schedule);
+    training.keep = options.keep.unwrap_or(training.keep);
+    training.patience = options.patience.or(training.patience);
+    training
+}
+
+/// A network with exits has at least one layer to be checked by.
+fn check_network(plan: &Plan) -> Result<()> {
+    let layers = if plan.model.depth.exits().is_some() { plan.network.layers.max(1) } else { plan.network.layers };
+    NetworkConfig { layers, ..plan.network.clone() }.check()
+}
+
+/// Whether an option of the network changes anything in this model.
+fn applies(model: &Model, option: NetworkOption) -> bool {
+    let has_exits = model.depth.exits().is_some();
+    let of_one_exit = matches!(option, NetworkOption::Layers | NetworkOption::Head | NetworkOption::Noise);
+    model.backbone.takes(option) && !(has_exits && of_one_exit)
+}
+
+/// The sentence for what cannot be, or would change nothing.
+fn refuse(model: &Model, task: Task) -> Result<()> {
+    let backbone = model.backbone;
+    let no = |setting: &str, why: String| Err(Error::setting(setting, why));
+    if let Some(option) = model.network.set().find(|option| !applies(model, *option)) {
+        if backbone.takes(option) && option == NetworkOption::Layers {
+            return no("layers", "belongs to a fixed depth; the last exit is max-depth".into());
+        }
+        if backbone.takes(option) {
+            return no(option.name(), format!("belongs to a fixed depth, and the depth is {}", model.depth));
+        }
+        let takers: Vec<&str> = Backbone::ALL.iter().filter(|(_, b)| b.takes(option)).map(|(name, _)| *name).collect();
+        return no(option.name(), format!("belongs to {}, and the model is {backbone}", listed(&takers)));
+    }
+    if !backbone.uses_operator() && model.operator != OperatorChoice::Usual {
+        return no("operator", format!("{backbone} passes no messages: an operator would change nothing"));
+    }
+    if let (true, Some(why)) = (model.learns_operator(), backbone.fixed_operator()) {
+        return no("operator", format!("{backbone} {why}"));
+    }
+    if model.training.exponent_learning_rate.is_some() && !model.learns_operator() {
+        return no("exponent-lr", format!("belongs to a learned operator, cgso, and the operator is {}", model.operator));
+    }
+    if let Some(exits) = model.depth.exits() {
+        if !backbone.takes_exits() {
+            let known: Vec<&str> = Backbone::ALL.iter().filter(|(_, b)| b.takes_exits()).map(|(name, _)| *name).collect();
+            let known = listed(&known);
+            return no("depth", format!("{backbone} is not a stack of layers with room for exits; take one of {known}"));
+        }
+        if task == Task::Graph {
+            return no("depth", format!("{} puts exits on the nodes of one graph; a set of graphs has a fixed depth", exits.scheme));
+        }
+    }
+    if model.augment.method().fresh_head().is_some() && task == Task::Node {
+        return no("augment", format!("{} draws vectors of graphs and needs a set of them", model.augment));
+    }
+    if model.augment.method().mixup().is_some() && task == Task::Node {
+        return no("augment", format!("{} mixes vectors of graphs and needs a set of them", model.augment));
+    }
+    if let (Some((_, copies)), Task::Node) = (model.augment.method().transform(), task) {
+        if !model.augment.method().keeps_nodes() {
+            return no("augment", format!("{} changes which nodes there are and needs a set of graphs", model.augment));
+        }
+        if copies == Copies::Fixed {
+            return no("copies", "of one graph a copy takes the graph's place: each-epoch is the only way".into());
+        }
+        if backbone.trains_learners() || !backbone.uses_operator() {
+            return no("augment", format!("{backbone} would not see the changed edges of {}", model.augment));
+        }
+    }
+    match task {
+        Task::Node => {
+            let of_sets = [
+                ("readout", model.network.readout.is_some()),
+                ("head-dropout", model.network.head_dropout.is_some()),
+                ("batch-size", model.training.batch_size.is_some()),
+            ];
+            if let Some((setting, _)) = of_sets.iter().find(|(_, set)| *set) {
+                return no(setting, "belongs to sets of graphs, and this is one graph".into());
+            }
+        }
+        Task::Graph => {
+            if backbone.trains_learners() {
+                return no("model", format!("{backbone} is trained one learner after the other on the nodes of one graph; choose another for a set of graphs"));
+            }
+            if !model.inference.is_plain() {
+                return no("inference", format!("{} reads answers off the nodes of one graph; a set of graphs is answered plainly", model.inference));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! A model as a file: TOML, with everything that is left open left out.
+
+use gnarl_graph::Error;
+
+use super::Model;
+use crate::error::Result;
+
+impl Model {
+    /// The model as TOML.
+    pub fn to_toml(&self) -> Result<String> {
+        let value = serde_json::to_value(self).map_err(|e| Error::argument("spec", e.to_string()))?;
+        let table = without_nulls(value).unwrap_or_default();
+        Ok(toml::to_string(&table).map_err(|e| Error::argument("spec", e.to_string()))?)
+    }
+
+    /// A model from TOML, as [`to_toml`](Self::to_toml) writes it or by hand: what is left out takes its usual value, unknown keys
+    /// are refused.
+    ///
+    /// ```
+    /// use gnarl::prelude::*;
+    /// let model = Model::from_toml("backbone = \"gcn\"\noperator = \"A\"\n[training]\nepochs = 50\n")?;
+    /// assert_eq!(model.training.epochs, Some(50));
+    /// # Ok::<(), gnarl::Error>(())
+    /// ```
+    pub fn from_toml(text: &str) -> Result<Self> {
+        let model: Self = toml::from_str(text).map_err(|e| {
+            let line = e.span().map(|span| text[..span.start.min(text.len())].lines().count().max(1));
+            let place = line.map_or_else(|| "spec".to_string(), |line| format!("spec, line {line}"));
+            Error::setting(&place, gnarl_graph::names::plainly(e.message().trim()).replace('\n', " "))
+        })?;
+        Ok(model)
+    }
+}
+
+/// A value without what is null in it; TOML has no word for that.
+fn without_nulls(value: serde_json::Value) -> Option<serde_json::Value> {
+    use serde_json::Value;
+    match value {
+        Value::Null => None,
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter_map(|(name, value)| Some((name, without_nulls(value)?)));
+            let kept: serde_json::Map<String, Value> = kept.collect();
+            // Values before tables, as TOML wants them.
+            let (tables, values): (Vec<_>, Vec<_>) = kept.into_iter().partition(|(_, value)| value.is_object());
+            let tables = tables.into_iter().filter(|(_, value)| value.as_object().is_some_and(|t| !t.is_empty()));
+            Some(Value::Object(values.into_iter().chain(tables).collect()))
+        }
+        other => Some(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::augment::{Augment, DropEdge};
+    use crate::depth::Exits;
+    use crate::nn::Backbone;
+    use crate::operator::Cgso;
+    use gnarl_graph::centrality::Centrality;
+
+    #[test]
+    fn a_model_is_written_and_read_back() {
+        let plain = Model::new(Backbone::GatV2);
+        let full = plain
+            .operator(Cgso::by(Centrality::Core))
+            .depth(Exits::st(3))
+            .augment(DropEdge::share(0.1))
+            .epochs(7)
+            .hidden(24);
+        for model in [plain, full].into_iter().chain(Augment::all().map(|augment| plain.augment(augment))) {
+            let text = model.to_toml().unwrap();
+            assert_eq!(Model::from_toml(&text).unwrap(), model, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (text, what) in [
+            ("operator = \"A\"", "missing field `backbone`"),
+            ("backbone = \"gnc\"", "did you mean"),
+            ("backbone = \"gcn\"\nhiden = 3", "line 2"),
+            ("backbone = \"gcn\"\n[network]\nhidden = \"x\"", "a whole number"),
+            ("backbone = \"gcn\"\n[augment]\nkind = \"dropedge\"\nstrength = 2", "must lie in 0 to 1"),
+            ("backbone = ", "spec"),
+        ] {
+            let e = Model::from_toml(text).unwrap_err().to_string();
+            assert!(e.contains(what) && !e.contains('\n'), "{text}: {e}");
+        }
+    }
+}

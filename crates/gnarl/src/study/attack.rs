@@ -1,0 +1,525 @@
+//! Models under attack: fit to a split, attack, and compare the answers on the same test nodes.
+//!
+//! Evasion changes what a fitted model is given. Poisoning changes what it is trained on: the attacker, who cannot know the model
+//! yet, looks into a GCN of their own or into none, and the model is trained and judged on the changed graph.
+//!
+//! Attacks see features as the network takes them, and edges before any defence has been over them.
+
+use std::time::Instant;
+
+use gnarl_graph::dataset::Benchmark;
+use gnarl_graph::metrics::{PairedDifference, paired_difference};
+use gnarl_graph::random::mix;
+use gnarl_graph::{Content, Graph, Labels, Split};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::summary::Accuracy;
+use crate::attack::{Attack, Attacked, FeatureChange, Scene};
+use crate::classifier::Classifier;
+use crate::error::{Error, Result};
+use crate::features::FeatureScaling;
+use crate::model::fit::{FitOptions, Ready};
+use crate::model::{Fitted, Model};
+use crate::nn::Backbone;
+use crate::train::{Watch, argmax, median};
+
+gnarl_graph::named! {
+    /// What is attacked: a trained model's input, or its training.
+    pub enum Mode as "mode" {
+        /// The graph that a trained model is given.
+        Evasion = "evasion",
+        /// The graph that a model is trained on.
+        Poisoning = "poisoning",
+    }
+}
+
+gnarl_graph::named! {
+    /// What the attacker takes for the classes of nodes.
+    pub enum Known as "labels" {
+        /// The true ones: the strongest attacker, and what DICE's reference does.
+        True = "true",
+        /// The true ones of training nodes; elsewhere what the model that the attacker looks at says.
+        Predicted = "predicted",
+    }
+}
+
+/// A model, and an attack on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AttackStudy {
+    /// The model.
+    pub model: Model,
+    /// The attack.
+    pub attack: Attack,
+    /// What is attacked.
+    pub mode: Mode,
+    /// Whether the attacker looks into a GCN of their own; when poisoning there is nothing else to look into.
+    pub surrogate: bool,
+    /// What the attacker knows of classes.
+    pub known: Known,
+    /// How many runs: run `i` takes split `i` (in turn) and seed `seed + i`.
+    pub runs: usize,
+    /// The first run's seed.
+    pub seed: u64,
+}
+
+/// One run: one split, one seed. Accuracies are of the test nodes, per cent, by a plain forward pass unless they say otherwise.
+#[derive(Debug, Clone, Serialize)]
+pub struct AttackRun {
+    /// The seed.
+    pub seed: u64,
+    /// The split's name.
+    pub split: String,
+    /// Before the attack.
+    pub clean_accuracy: f64,
+    /// After it.
+    pub attacked_accuracy: f64,
+    /// Per cent of the nodes that were right before and are wrong after.
+    pub success_rate: f64,
+    /// The same inputs read by the model's inference, where that is not plain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub defended: Option<DefendedRun>,
+    /// Of the clean model on validation nodes.
+    pub val_accuracy: Option<f64>,
+    /// Edges added.
+    pub edges_added: usize,
+    /// Edges removed.
+    pub edges_removed: usize,
+    /// How far features moved.
+    pub features: FeatureChange,
+    /// Median milliseconds of a training step.
+    pub epoch_ms: f64,
+    /// Whether training was stopped from outside.
+    pub interrupted: bool,
+    /// Seconds of the attack alone.
+    pub attack_seconds: f64,
+    /// Seconds in all.
+    pub seconds: f64,
+}
+
+/// The model's inference on the inputs of a run, which were made against the model without it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DefendedRun {
+    /// Before the attack.
+    pub clean_accuracy: f64,
+    /// After it.
+    pub attacked_accuracy: f64,
+    /// Seconds of the two inferences.
+    pub seconds: f64,
+}
+
+/// Answers on the same nodes before and after an attack, per cent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Verdict {
+    /// Right before.
+    pub clean_accuracy: f64,
+    /// Right after.
+    pub attacked_accuracy: f64,
+    /// Of those right before, wrong after; 0 where none was right.
+    pub success_rate: f64,
+}
+
+impl Verdict {
+    /// Compares answers on some nodes with their true classes.
+    pub fn new(before: &[usize], after: &[usize], nodes: &[(u32, u32)]) -> Self {
+        let right = |answers: &[usize], &(u, c): &(u32, u32)| answers[u as usize] == c as usize;
+        let share = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
+        let clean: Vec<_> = nodes.iter().filter(|t| right(before, t)).collect();
+        let after_right = nodes.iter().filter(|t| right(after, t)).count();
+        let fallen = clean.iter().filter(|t| !right(after, t)).count();
+        Self {
+            clean_accuracy: share(clean.len(), nodes.len()),
+            attacked_accuracy: share(after_right, nodes.len()),
+            success_rate: share(fallen, clean.len()),
+        }
+    }
+}
+
+/// The class that a model gives every node.
+pub fn answers(model: &dyn Classifier, graph: &Graph) -> Result<Vec<usize>> {
+    let scores = model.scores(graph)?;
+    Ok((0..scores.num_rows()).map(|u| argmax(scores.row(u))).collect())
+}
+
+/// Attacks the input of a classifier, whatever it is made of, and judges it on the test nodes of a split. The attacker looks at
+/// `surrogate` where there is one, else at the classifier itself.
+pub fn evade(
+    graph: &Graph,
+    classifier: &dyn Classifier,
+    surrogate: Option<&dyn Classifier>,
+    attack: &Attack,
+    known: Known,
+    split: &Split,
+    seed: u64,
+) -> Result<(Attacked, Verdict)> {
+    let attacked = make(graph, Some(surrogate.unwrap_or(classifier)), attack, known, split, seed)?;
+    let (before, after) = (answers(classifier, graph)?, answers(classifier, &attacked.graph)?);
+    let verdict = Verdict::new(&before, &after, &labelled(split.test(), true_labels(graph)?));
+    Ok((attacked, verdict))
+}
+
+/// The attack with what the attacker knows.
+fn make(
+    graph: &Graph,
+    model: Option<&dyn Classifier>,
+    attack: &Attack,
+    known: Known,
+    split: &Split,
+    seed: u64,
+) -> Result<Attacked> {
+    let truth = true_labels(graph)?;
+    let guessed = match (known, model) {
+        (Known::True, _) => None,
+        (Known::Predicted, Some(model)) => Some(guesses(graph, truth, &answers(model, graph)?, split)?),
+        (Known::Predicted, None) => return Err(refused("predicted labels need a model that predicts them")),
+    };
+    let labels = guessed.as_ref().unwrap_or(truth);
+    let targets = labelled(split.test(), labels);
+    attack.run(&Scene { graph, model, targets: &targets, labels: Some(labels) }, seed)
+}
+
+/// True classes of training nodes, answers elsewhere.
+fn guesses(graph: &Graph, truth: &Labels, answers: &[usize], split: &Split) -> Result<Labels> {
+    let mut classes: Vec<Option<u32>> = answers.iter().map(|&c| Some(c as u32)).collect();
+    for &u in split.train() {
+        classes[u as usize] = truth.get(u).or(classes[u as usize]);
+    }
+    debug_assert_eq!(classes.len(), graph.num_nodes());
+    Ok(Labels::new(classes, truth.num_classes())?)
+}
+
+fn labelled(nodes: &[u32], labels: &Labels) -> Vec<(u32, u32)> {
+    nodes.iter().filter_map(|&u| labels.get(u).map(|c| (u, c))).collect()
+}
+
+fn true_labels(graph: &Graph) -> Result<&Labels> {
+    graph.labels().ok_or_else(|| refused("the graph has no labels"))
+}
+
+fn refused(what: &str) -> Error {
+    Error::Graph(gnarl_graph::Error::argument("attack", what))
+}
+
+/// The attacker's own model: two graph convolutions of 64 with the GCN reference's training.
+fn fit_surrogate(graph: &Graph, epochs: usize, split: &Split, seed: u64, watch: &Watch<'_>) -> Result<Fitted> {
+    let model = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).epochs(epochs);
+    let ready = model.ready("surrogate", &Content::Graph(graph.clone()), FitOptions::default())?;
+    // A seed of its own: the surrogate of a GCN must not be that GCN.
+    ready.fit(split, mix(seed ^ SURROGATE), watch)
+}
+
+const SURROGATE: u64 = 0x5u64 << 60;
+
+impl AttackStudy {
+    fn looks_into_a_model(&self) -> bool {
+        self.attack.method().needs_gradients() || self.known == Known::Predicted
+    }
+
+    /// Whether the attacker trains a model of their own.
+    fn needs_surrogate(&self) -> bool {
+        self.surrogate || (self.mode == Mode::Poisoning && self.looks_into_a_model())
+    }
+
+    /// Epochs of all trainings together, for progress.
+    pub fn epochs(&self) -> Result<u64> {
+        let plan = self.model.plan(gnarl_graph::dataset::Task::Node)?;
+        let own = plan.trainings() * (1 + usize::from(self.mode == Mode::Poisoning));
+        Ok(((own + usize::from(self.needs_surrogate())) * plan.training.epochs * self.runs) as u64)
+    }
+
+    /// Refuses a surrogate that nobody would look into, and an attack on features that defences take for granted.
+    pub fn check(&self) -> gnarl_graph::Result<()> {
+        self.attack.check()?;
+        if self.surrogate && !self.looks_into_a_model() {
+            let what = format!("{} with true labels looks into no model", self.attack);
+            return Err(gnarl_graph::Error::argument("surrogate", what));
+        }
+        Ok(())
+    }
+
+    /// The model with its inference set on what is attacked, where that is left open.
+    pub fn settled_model(&self) -> Model {
+        self.model.inference(self.model.inference.on(self.attack.method().perturbs()))
+    }
+
+    /// One run on a graph, made ready.
+    fn run_one(&self, ready: &Ready, graph: &Graph, split: &Split, seed: u64, watch: &Watch<'_>) -> Result<(AttackRun, Attacked)> {
+        let start = Instant::now();
+        let clean = ready.fit(split, seed, watch)?;
+        let graph = clean.scaled(graph)?;
+        let epochs = ready.plan().training.epochs;
+        let surrogate = self.needs_surrogate().then(|| fit_surrogate(&graph, epochs, split, seed, watch)).transpose()?;
+        let eyes = surrogate.as_ref().map(Fitted::network).transpose()?;
+        let before_attack = Instant::now();
+        let victim = clean.bare();
+        let (attacked, verdict, defended, attack_seconds) = match self.mode {
+            Mode::Evasion => {
+                let (attacked, verdict) = evade(&graph, &victim, eyes, &self.attack, self.known, split, seed)?;
+                let spent = before_attack.elapsed();
+                let defended = self.defended([(&clean, &graph), (&clean, &attacked.graph)], split)?;
+                (attacked, verdict, defended, spent)
+            }
+            Mode::Poisoning => {
+                let attacked = make(&graph, eyes, &self.attack, self.known, split, seed)?;
+                let spent = before_attack.elapsed();
+                let poisoned = self.fit_poisoned(&attacked.graph, split, seed, watch)?;
+                let (before, after) = (answers(&victim, &graph)?, answers(&poisoned.bare(), &attacked.graph)?);
+                let verdict = Verdict::new(&before, &after, &labelled(split.test(), true_labels(&graph)?));
+                let defended = self.defended([(&clean, &graph), (&poisoned, &attacked.graph)], split)?;
+                (attacked, verdict, defended, spent)
+            }
+        };
+        let report = clean.report();
+        let run = AttackRun {
+            seed,
+            split: split.name().to_string(),
+            clean_accuracy: verdict.clean_accuracy,
+            attacked_accuracy: verdict.attacked_accuracy,
+            success_rate: verdict.success_rate,
+            defended,
+            val_accuracy: report.val_accuracy,
+            edges_added: attacked.change.added.len(),
+            edges_removed: attacked.change.removed.len(),
+            features: attacked.change.features,
+            epoch_ms: median(report.trained.iter().map(|t| t.epoch_ms).collect()),
+            interrupted: report.interrupted || watch.stopped(),
+            attack_seconds: attack_seconds.as_secs_f64(),
+            seconds: start.elapsed().as_secs_f64(),
+        };
+        Ok((run, attacked))
+    }
+
+    /// The model trained on a changed graph, whose features are scaled already.
+    fn fit_poisoned(&self, graph: &Graph, split: &Split, seed: u64, watch: &Watch<'_>) -> Result<Fitted> {
+        let model = self.settled_model().features(FeatureScaling::AsLoaded);
+        model.ready("poisoned", &Content::Graph(graph.clone()), FitOptions::default())?.fit(split, seed, watch)
+    }
+
+    /// The model's inference, before and after: models and what each is given.
+    fn defended(&self, given: [(&Fitted, &Graph); 2], split: &Split) -> Result<Option<DefendedRun>> {
+        if self.model.inference.is_plain() {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let mut accuracies = [0.0; 2];
+        for (accuracy, (model, graph)) in accuracies.iter_mut().zip(given) {
+            let nodes = labelled(split.test(), true_labels(graph)?);
+            let found = model.answers_on_scaled(graph, split)?;
+            *accuracy = Verdict::new(&found, &found, &nodes).clean_accuracy;
+        }
+        let [clean_accuracy, attacked_accuracy] = accuracies;
+        Ok(Some(DefendedRun { clean_accuracy, attacked_accuracy, seconds: start.elapsed().as_secs_f64() }))
+    }
+
+    /// All runs side by side; where attacked features are large, fewer at a time. Runs that were stopped before their end do not
+    /// count.
+    pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<AttackResult> {
+        let start = Instant::now();
+        self.check()?;
+        let graph = on.content.graph()?;
+        let ready = self.settled_model().ready(&on.name, &on.content, FitOptions::default())?;
+        let entries = graph.features().map_or(0, |f| f.num_rows() * f.num_cols());
+        let at_once = (ENTRIES_AT_ONCE / entries.max(1)).clamp(1, self.runs.max(1));
+        let all: Vec<usize> = (0..self.runs).collect();
+        let one = |&i: &usize| {
+            let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
+            Ok(self.run_one(&ready, graph, split, seed, watch)?.0)
+        };
+        let mut runs: Vec<AttackRun> = Vec::with_capacity(self.runs);
+        for some in all.chunks(at_once) {
+            runs.extend(some.par_iter().map(one).collect::<Result<Vec<_>>>()?);
+        }
+        runs.retain(|run| !run.interrupted);
+        let unfinished = self.runs - runs.len();
+        Ok(AttackResult { runs, unfinished, seconds: start.elapsed().as_secs_f64() })
+    }
+}
+
+/// Features of all runs at work, made dense: each holds a few copies of its own.
+const ENTRIES_AT_ONCE: usize = 1 << 27;
+
+/// All runs that were finished.
+#[derive(Debug, Clone)]
+pub struct AttackResult {
+    /// In the order of their seeds.
+    pub runs: Vec<AttackRun>,
+    /// Runs that were asked for and stopped before their end.
+    pub unfinished: usize,
+    /// Seconds in all.
+    pub seconds: f64,
+}
+
+impl AttackResult {
+    /// A value over the runs; fails where none was finished.
+    pub fn over(&self, f: impl Fn(&AttackRun) -> f64) -> gnarl_graph::Result<Accuracy> {
+        Accuracy::of(self.runs.iter().map(f).collect())
+    }
+
+    /// What the model's inference makes of the same inputs; `None` for a plain forward pass.
+    pub fn defended(&self) -> gnarl_graph::Result<Option<DefendedReport>> {
+        let Some(defended) = self.runs.iter().map(|run| run.defended).collect::<Option<Vec<DefendedRun>>>() else {
+            return Ok(None);
+        };
+        let clean: Vec<f64> = defended.iter().map(|d| d.clean_accuracy).collect();
+        let attacked: Vec<f64> = defended.iter().map(|d| d.attacked_accuracy).collect();
+        let bare = |f: fn(&AttackRun) -> f64| self.runs.iter().map(f).collect::<Vec<f64>>();
+        Ok(Some(DefendedReport {
+            clean_difference: paired_difference(&clean, &bare(|r| r.clean_accuracy))?,
+            attacked_difference: paired_difference(&attacked, &bare(|r| r.attacked_accuracy))?,
+            clean_accuracy: Accuracy::of(clean)?,
+            attacked_accuracy: Accuracy::of(attacked)?,
+            seconds: defended.iter().map(|d| d.seconds).sum::<f64>() / defended.len().max(1) as f64,
+        }))
+    }
+}
+
+/// What another inference makes of the same inputs.
+#[derive(Debug, Serialize)]
+pub struct DefendedReport {
+    /// Before the attack.
+    pub clean_accuracy: Accuracy,
+    /// After it.
+    pub attacked_accuracy: Accuracy,
+    /// Defended minus bare, run by run.
+    pub clean_difference: PairedDifference,
+    /// The same after the attack.
+    pub attacked_difference: PairedDifference,
+    /// Seconds of the two inferences of a run, on average.
+    pub seconds: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::{Kind, Options};
+    use crate::classifier::FromFn;
+    use crate::nn::Backbone;
+    use gnarl_graph::generate::{CsbmConfig, csbm};
+    use std::sync::atomic::AtomicBool;
+
+    fn graph() -> Graph {
+        csbm(&CsbmConfig { num_nodes: 300, num_classes: 3, num_features: 16, ..CsbmConfig::default() }, 1).unwrap()
+    }
+
+    fn study(kind: Kind, budget: f64, mode: Mode) -> AttackStudy {
+        let options = match kind {
+            Kind::PgdStructure => Options { steps: Some(20), block: Some(3000), ..Options::default() },
+            _ => Options::default(),
+        };
+        AttackStudy {
+            operator: OperatorChoice::Usual,
+            network: NetworkConfig { hidden: 8, heads: 1, ..NetworkConfig::new(Backbone::Gcn) },
+            training: TrainConfig { epochs: 40, ..TrainConfig::default() },
+            exits: None,
+            attack: Attack::new(kind, Some(budget), options).unwrap(),
+            mode,
+            surrogate: false,
+            known: Known::True,
+            inference: None,
+            tune: false,
+        }
+    }
+
+    fn runs(study: &AttackStudy) -> Result<Vec<AttackRun>> {
+        let (graph, stop) = (graph(), AtomicBool::new(false));
+        study.runs(&graph, graph.splits(), 2, 1, &Watch { on_epoch: &|_, _| (), stop: &stop })
+    }
+
+    fn mean(runs: &[AttackRun], f: fn(&AttackRun) -> f64) -> f64 {
+        runs.iter().map(f).sum::<f64>() / runs.len() as f64
+    }
+
+    #[test]
+    fn verdicts_by_hand() {
+        let nodes = [(0, 1), (1, 0), (2, 1), (3, 2)];
+        let verdict = Verdict::new(&[1, 0, 1, 0], &[1, 1, 0, 2], &nodes);
+        assert_eq!((verdict.clean_accuracy, verdict.attacked_accuracy), (75.0, 50.0));
+        assert!(
+            (verdict.success_rate - 200.0 / 3.0).abs() < 1e-9,
+            "two of three fell, the one that rose does not count"
+        );
+        assert_eq!(Verdict::new(&[0], &[0], &[(0, 1)]).success_rate, 0.0);
+    }
+
+    #[test]
+    fn every_attack_runs_in_both_modes() {
+        for kind in Kind::all() {
+            for mode in [Mode::Evasion, Mode::Poisoning] {
+                let study = study(kind, kind.usual_budget(), mode);
+                let runs = runs(&study).unwrap();
+                assert_eq!(runs.len(), 2);
+                for run in &runs {
+                    assert!(run.clean_accuracy > 60.0, "{kind}: {run:?}");
+                    let changed = run.edges_added + run.edges_removed + run.features.nodes;
+                    assert!(changed > 0, "{kind}: {run:?}");
+                }
+                let nothing =
+                    AttackStudy { attack: Attack::new(kind, Some(0.0), Options::default()).unwrap(), ..study };
+                for run in self::runs(&nothing).unwrap() {
+                    assert_eq!((run.clean_accuracy, run.success_rate), (run.attacked_accuracy, 0.0), "{kind} {mode}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_surrogate_attacks_what_has_no_gradients_and_less_well_than_the_model_itself() {
+        let through = |surrogate| AttackStudy { surrogate, ..study(Kind::PgdFeatures, 0.1, Mode::Evasion) };
+        let (own, other) = (runs(&through(false)).unwrap(), runs(&through(true)).unwrap());
+        let after = |runs: &[AttackRun]| mean(runs, |r| r.attacked_accuracy);
+        assert!(after(&own) < after(&other), "{} against {}", after(&own), after(&other));
+        assert!(after(&other) < mean(&other, |r| r.clean_accuracy) - 5.0, "it carries over");
+        let gat = AttackStudy {
+            network: NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(Backbone::Gat) },
+            ..study(Kind::PgdStructure, 0.1, Mode::Evasion)
+        };
+        assert!(runs(&gat).unwrap_err().to_string().contains("--surrogate"));
+        assert!(runs(&AttackStudy { surrogate: true, ..gat }).is_ok());
+        let e =
+            runs(&AttackStudy { surrogate: true, ..study(Kind::Dice, 0.1, Mode::Evasion) }).unwrap_err().to_string();
+        assert_eq!(e, "surrogate: dice with true labels looks into no model");
+    }
+
+    /// What an inference method wrapped around a model is: scores, and no network to look into.
+    #[test]
+    fn any_classifier_can_be_attacked() {
+        let (graph, stop) = (graph(), AtomicBool::new(false));
+        let watch = Watch { on_epoch: &|_, _| (), stop: &stop };
+        let study = study(Kind::PgdFeatures, 0.5, Mode::Evasion);
+        let split = &graph.splits()[0];
+        let inner = study.fit(&graph, split, 1, &watch).unwrap().model;
+        let closed = FromFn { num_classes: 3, function: |g: &Graph| inner.scores(g) };
+        let against = |surrogate| evade(&graph, &closed, surrogate, &study.attack, Known::True, split, 1);
+        assert!(against(None).unwrap_err().to_string().contains("this model has none to give"));
+        let (attacked, verdict) = against(Some(&*inner)).unwrap();
+        assert!(verdict.success_rate > 20.0 && attacked.change.features.nodes > 0, "{verdict:?}");
+    }
+
+    #[test]
+    fn a_model_with_exits_is_attacked_as_a_whole_and_through_a_surrogate() {
+        let policy = "confidence".parse().unwrap();
+        let exits =
+            |kind, budget| AttackStudy { exits: Some((Scheme::AdmpSt, policy)), ..study(kind, budget, Mode::Evasion) };
+        let noisy = runs(&exits(Kind::Gaussian, 3.0)).unwrap();
+        assert!(mean(&noisy, |r| r.attacked_accuracy) < mean(&noisy, |r| r.clean_accuracy) - 5.0, "{noisy:?}");
+        let e = runs(&exits(Kind::PgdFeatures, 0.5)).unwrap_err().to_string();
+        assert!(e.contains("this model has none to give"), "{e}");
+        let through = runs(&AttackStudy { surrogate: true, ..exits(Kind::PgdFeatures, 0.5) }).unwrap();
+        assert!(mean(&through, |r| r.success_rate) > 0.0);
+    }
+
+    #[test]
+    fn predicted_labels_are_true_ones_on_training_nodes_alone() {
+        let graph = graph();
+        let (truth, split) = (graph.labels().unwrap(), &graph.splits()[0]);
+        let labels = guesses(&graph, truth, &vec![2; 300], split).unwrap();
+        assert!(split.train().iter().all(|&u| labels.get(u) == truth.get(u)));
+        assert!(split.test().iter().chain(split.val()).all(|&u| labels.get(u) == Some(2)));
+        let predicted = AttackStudy { known: Known::Predicted, ..study(Kind::Dice, 0.1, Mode::Evasion) };
+        let truthful = study(Kind::Dice, 0.1, Mode::Evasion);
+        let flips = |study: &AttackStudy| runs(study).unwrap().iter().map(|r| r.edges_added).collect::<Vec<_>>();
+        assert_ne!(flips(&predicted), Vec::<usize>::new());
+        assert_eq!(truthful.trainings(), 1);
+        assert_eq!(AttackStudy { mode: Mode::Poisoning, ..predicted }.trainings(), 3);
+    }
+}

@@ -1,0 +1,16 @@
+//! Studies: a question asked of a model and data, with its runs, controls and paired differences, as a function that returns a
+//! result. A command parses, calls one of these and prints.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`train`] | how well a model does, over splits and seeds, with what its axes add |
+//! | [`attack`] | how many answers turn wrong when an attacker changes the graph |
+//! | [`robustness`] | how far answers move when inputs do, and how far they ever can |
+//! | [`summary`] | means and deviations over runs |
+
+pub mod attack;
+pub mod robustness;
+pub mod summary;
+pub mod train;
+
+pub use summary::Accuracy;

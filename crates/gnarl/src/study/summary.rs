@@ -1,0 +1,38 @@
+//! Means and deviations over runs.
+
+use gnarl_graph::metrics::mean_std;
+use serde::Serialize;
+
+/// Mean, sample deviation and each run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Accuracy {
+    /// The mean.
+    pub mean: f64,
+    /// The sample deviation, zero for one run.
+    pub std: f64,
+    /// The value of every run.
+    pub runs: Vec<f64>,
+}
+
+impl Accuracy {
+    /// Of the values of runs, at least one.
+    pub fn of(values: Vec<f64>) -> gnarl_graph::Result<Self> {
+        let summary = mean_std(&values)?;
+        Ok(Self { mean: summary.mean, std: summary.std, runs: values })
+    }
+
+    /// Of values that runs may lack; `None` where one does.
+    pub fn of_all(values: impl Iterator<Item = Option<f64>>) -> gnarl_graph::Result<Option<Self>> {
+        values.collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty()).map(Self::of).transpose()
+    }
+
+    /// `81.23 ± 0.45`
+    pub fn text(&self) -> String {
+        format!("{:.2} ± {:.2}", self.mean, self.std)
+    }
+}
+
+/// Named values as one object.
+pub fn as_object<T: Serialize, S: serde::Serializer>(pairs: &[(String, T)], s: S) -> Result<S::Ok, S::Error> {
+    s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+}

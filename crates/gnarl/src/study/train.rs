@@ -1,0 +1,468 @@
+//! How well a model does: fitted over splits and seeds, judged on test items, with what its axes add.
+//!
+//! On one graph, run `i` takes split `i` (in turn) and seed `seed + i`. On a set, initialisation `j` of fold `i` has seed
+//! `seed + i + j · folds`, and a fold counts with the mean of its initialisations. Runs are side by side on the cores available; the
+//! results are those of one after the other.
+
+use std::time::Instant;
+
+use gnarl_graph::dataset::{Benchmark, Task};
+use gnarl_graph::metrics::{PairedDifference, paired_difference};
+use gnarl_graph::{Content, DenseMatrix, Split};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::summary::{Accuracy, as_object};
+use crate::depth::{Answers, Kind, Policy, Structure, cross_fitted_accuracy};
+use crate::error::{Error, Result};
+use crate::model::fit::{FitOptions, Ready};
+use crate::model::{FitReport, Fitted, Model};
+use crate::train::{Targets, Watch, median};
+
+/// What is trained and how often.
+#[derive(Debug, Clone)]
+pub struct TrainStudy {
+    /// The model.
+    pub model: Model,
+    /// Of one graph: how many runs. A set has as many as its benchmark has folds.
+    pub runs: usize,
+    /// Of sets: initialisations of each fold.
+    pub inits: usize,
+    /// The first run's seed.
+    pub seed: u64,
+    /// Of models with exits: policies to report beside the model's own.
+    pub policies: Vec<Kind>,
+    /// What is asked beside.
+    pub options: FitOptions,
+}
+
+impl TrainStudy {
+    /// One run, or one initialisation of every fold.
+    pub fn new(model: Model) -> Self {
+        Self { model, runs: 1, inits: 1, seed: 0, policies: Vec::new(), options: FitOptions::default() }
+    }
+
+    /// Epochs of all trainings together, for progress.
+    pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
+        let plan = self.model.plan(on.content.task())?;
+        Ok((plan.trainings() * plan.training.epochs * self.num_fits(on)) as u64)
+    }
+
+    fn num_fits(&self, on: &Benchmark) -> usize {
+        match on.content.task() {
+            Task::Node => self.runs,
+            Task::Graph => on.splits.len() * self.inits,
+        }
+    }
+
+    /// The split and seed of fit `i`.
+    fn place<'a>(&self, on: &'a Benchmark, i: usize) -> (&'a Split, u64) {
+        let folds = on.splits.len();
+        match on.content.task() {
+            Task::Node => (&on.splits[i % folds], self.seed.wrapping_add(i as u64)),
+            Task::Graph => {
+                let (fold, init) = (i / self.inits, i % self.inits);
+                (&on.splits[fold], self.seed.wrapping_add((fold + init * folds) as u64))
+            }
+        }
+    }
+
+    /// Fits and judges.
+    pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<TrainResult> {
+        let start = Instant::now();
+        if self.num_fits(on) == 0 {
+            return Err(gnarl_graph::Error::argument("train", "0 runs; at least 1 is needed").into());
+        }
+        let ready = self.model.ready(&on.name, &on.content, self.options)?;
+        let judge = Judge::new(self, on)?;
+        let one = |i: usize| judge.fit(&ready, i, watch);
+        let done: Vec<(Run, Option<Fitted>)> = (0..self.num_fits(on)).into_par_iter().map(one).collect::<Result<_>>()?;
+        let asked = done.len();
+        let (mut runs, mut first) = (Vec::with_capacity(asked), None);
+        // A fold counts whole or not at all.
+        let of_fold = if on.content.task() == Task::Graph { self.inits } else { 1 };
+        let mut done = done.into_iter();
+        for _ in 0..asked / of_fold {
+            let fold: Vec<(Run, Option<Fitted>)> = done.by_ref().take(of_fold).collect();
+            if fold.iter().all(|(run, _)| !run.fit.interrupted) {
+                for (run, fitted) in fold {
+                    runs.push(run);
+                    first = first.or(fitted);
+                }
+            }
+        }
+        let unfinished = asked - runs.len();
+        Ok(TrainResult { runs, unfinished, first, inits: of_fold, seconds: start.elapsed().as_secs_f64() })
+    }
+}
+
+/// One run: one split, one seed. Accuracies in per cent.
+#[derive(Debug, Clone, Serialize)]
+pub struct Run {
+    /// The seed.
+    pub seed: u64,
+    /// The split's name.
+    pub split: String,
+    /// On the test items; none where no test item has a label.
+    pub test_accuracy: Option<f64>,
+    /// Where answers are not read off plainly: by a plain forward pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plain_test_accuracy: Option<f64>,
+    /// How fitting went.
+    #[serde(flatten)]
+    pub fit: FitReport,
+    /// Of a model with exits: each exit and policy.
+    #[serde(flatten)]
+    pub exits: Option<ExitRun>,
+    /// The operator's initialisation, where it was chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub init: Option<String>,
+    /// Distributions over classes of the test items.
+    #[serde(skip)]
+    pub test_probabilities: DenseMatrix<f32>,
+}
+
+/// What exits and policies came to on the test nodes of a run.
+#[derive(Debug, Clone, Serialize)]
+pub struct ExitRun {
+    /// Of every exit.
+    pub exit_accuracy: Vec<f64>,
+    /// Of every exit on the validation nodes.
+    pub exit_val_accuracy: Vec<f64>,
+    /// The exit with the best validation accuracy, of equals the first.
+    pub single_layer: usize,
+    /// Of every policy reported, in order.
+    pub policy_accuracy: Vec<f64>,
+    /// Of every policy on validation nodes that it was not learned on: cross-fitted.
+    pub policy_val_accuracy: Vec<f64>,
+    /// Nodes of the whole graph that take each exit under the model's own policy.
+    pub taken: Vec<usize>,
+    /// Where any exit is right.
+    pub oracle_accuracy: f64,
+}
+
+impl ExitRun {
+    /// Accuracy of the single layer with the best validation accuracy.
+    pub fn single_layer_accuracy(&self) -> f64 {
+        self.exit_accuracy[self.single_layer]
+    }
+}
+
+/// All runs that were finished.
+#[derive(Debug)]
+pub struct TrainResult {
+    /// In the order of their seeds; of a set fold after fold.
+    pub runs: Vec<Run>,
+    /// Runs that were asked for and stopped before their end: they do not count.
+    pub unfinished: usize,
+    /// The model of the first run, where that was finished.
+    pub first: Option<Fitted>,
+    /// Initialisations of each fold.
+    pub inits: usize,
+    /// Seconds in all.
+    pub seconds: f64,
+}
+
+impl TrainResult {
+    /// One value for each split: of a set the mean over a fold's initialisations. `None` where a run lacks it.
+    pub fn over(&self, value: impl Fn(&Run) -> Option<f64>) -> Option<Vec<f64>> {
+        let of_fold = |fold: &[Run]| -> Option<f64> {
+            let values = fold.iter().map(&value).collect::<Option<Vec<f64>>>()?;
+            Some(values.iter().sum::<f64>() / values.len() as f64)
+        };
+        self.runs.chunks(self.inits).map(of_fold).collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())
+    }
+
+    /// Test accuracy over splits; `None` without labelled test items, or without a finished run.
+    pub fn test_accuracy(&self) -> gnarl_graph::Result<Option<Accuracy>> {
+        self.over(|run| run.test_accuracy).map(Accuracy::of).transpose()
+    }
+
+    /// Validation accuracy over splits.
+    pub fn val_accuracy(&self) -> gnarl_graph::Result<Option<Accuracy>> {
+        self.over(|run| run.fit.val_accuracy).map(Accuracy::of).transpose()
+    }
+
+    /// Median milliseconds of an epoch's training.
+    pub fn epoch_ms(&self) -> f64 {
+        median(self.runs.iter().flat_map(|run| run.fit.trained.iter().map(|t| t.epoch_ms)).collect())
+    }
+
+    /// Each scalar of a learnable operator over the runs.
+    pub fn operator_parameters(&self) -> gnarl_graph::Result<Vec<(String, Accuracy)>> {
+        let Some(first) = self.runs.first() else { return Ok(Vec::new()) };
+        let over_runs = |i: usize| Accuracy::of(self.runs.iter().map(|run| run.fit.operator[i].1).collect());
+        first.fit.operator.iter().enumerate().map(|(i, (name, _))| Ok((name.clone(), over_runs(i)?))).collect()
+    }
+
+    /// What the initialisations came to, where each run chose one.
+    pub fn initialisations(&self) -> Vec<InitialisationReport> {
+        let Some(first) = self.runs.first() else { return Vec::new() };
+        let of = |init: &String| {
+            let tried = self.runs.iter().flat_map(|run| &run.fit.tried).filter(|tried| tried.init == *init);
+            let values: Vec<f64> = tried.filter_map(|tried| tried.val_accuracy).collect();
+            InitialisationReport {
+                init: init.clone(),
+                val_accuracy: (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64),
+                chosen: self.runs.iter().filter(|run| run.init.as_ref() == Some(init)).count(),
+            }
+        };
+        first.fit.tried.iter().map(|tried| of(&tried.init)).collect()
+    }
+
+    /// Exits and policies over runs; `None` for a model of one depth.
+    pub fn depth(&self, policies: &[Kind], own: Kind) -> gnarl_graph::Result<Option<DepthReport>> {
+        let exits: Option<Vec<&ExitRun>> = self.runs.iter().map(|run| run.exits.as_ref()).collect();
+        match exits {
+            Some(exits) if !exits.is_empty() => DepthReport::new(&exits, policies, own, &self.runs).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// What a fresh head changed, fold by fold; `None` where there was none.
+    pub fn augmentation(&self) -> gnarl_graph::Result<Option<AugmentationReport>> {
+        AugmentationReport::new(self)
+    }
+
+    /// What inference changed, run by run; `None` for a plain forward pass.
+    pub fn inference(&self) -> gnarl_graph::Result<Option<InferenceReport>> {
+        let (Some(plain), Some(ours)) = (self.over(|run| run.plain_test_accuracy), self.over(|run| run.test_accuracy)) else {
+            return Ok(None);
+        };
+        let minus_plain = paired_difference(&ours, &plain)?;
+        Ok(Some(InferenceReport { plain_test_accuracy: Accuracy::of(plain)?, minus_plain }))
+    }
+}
+
+/// An initialisation that runs chose among.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InitialisationReport {
+    /// The initialisation.
+    pub init: String,
+    /// Mean validation accuracy over the runs in which training went well; none where it never did.
+    pub val_accuracy: Option<f64>,
+    /// In how many runs it was chosen.
+    pub chosen: usize,
+}
+
+/// What inference changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct InferenceReport {
+    /// By a plain forward pass.
+    pub plain_test_accuracy: Accuracy,
+    /// With the inference minus without.
+    pub minus_plain: PairedDifference,
+}
+
+/// Judges fits on the test items of their splits.
+struct Judge<'a> {
+    study: &'a TrainStudy,
+    on: &'a Benchmark,
+    /// Of models with exits: what policies know of the graph, and which are reported.
+    structure: Option<Structure<'a>>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(study: &'a TrainStudy, on: &'a Benchmark) -> Result<Self> {
+        let structure = match (&on.content, study.model.depth.exits()) {
+            (Content::Graph(graph), Some(exits)) => {
+                let mut kinds = study.policies.clone();
+                kinds.push(exits.policy);
+                Some(Structure::new(graph, &kinds)?)
+            }
+            _ => None,
+        };
+        Ok(Self { study, on, structure })
+    }
+
+    fn fit(&self, ready: &Ready, i: usize, watch: &Watch<'_>) -> Result<(Run, Option<Fitted>)> {
+        let (split, seed) = self.study.place(self.on, i);
+        let fitted = ready.fit(split, seed, watch)?;
+        let content = &self.on.content;
+        let predictions = fitted.predict(content)?;
+        let test_accuracy = fitted.accuracy_on(&predictions, content, split.test())?;
+        let plain_test_accuracy = match content {
+            Content::Graph(graph) if !fitted.reading().is_plain() => {
+                let plain = fitted.predict_plainly(graph)?;
+                fitted.accuracy_on(&plain, content, split.test())?
+            }
+            _ => None,
+        };
+        let exits = match (content, &self.structure) {
+            (Content::Graph(graph), Some(structure)) => {
+                fitted.exit_answers(graph)?.map(|answers| self.judge_exits(&fitted, structure, &answers, split)).transpose()?
+            }
+            _ => None,
+        };
+        let init = match (fitted.report().tried.is_empty(), fitted.model().operator) {
+            (false, crate::operator::OperatorChoice::Cgso(cgso)) => Some(cgso.init.to_string()),
+            _ => None,
+        };
+        let run = Run {
+            seed,
+            split: split.name().to_string(),
+            test_accuracy,
+            plain_test_accuracy,
+            fit: fitted.report().clone(),
+            exits,
+            init,
+            test_probabilities: predictions.probabilities.select_rows(split.test()),
+        };
+        Ok((run, (i == 0).then_some(fitted)))
+    }
+
+    fn judge_exits(
+        &self,
+        fitted: &Fitted,
+        structure: &Structure<'_>,
+        answers: &Answers,
+        split: &Split,
+    ) -> Result<ExitRun> {
+        let Some(labels) = self.on.content.labels() else {
+            return Err(gnarl_graph::Error::argument("train", "the graph has no labels").into());
+        };
+        let (val, test) = (Targets::new(split.val(), labels), Targets::new(split.test(), labels));
+        let single_layer = if val.items.is_empty() { answers.num_exits() - 1 } else { answers.best_exit(&val) };
+        let (mut policy_accuracy, mut policy_val_accuracy) = (Vec::new(), Vec::new());
+        for &kind in &self.study.policies {
+            let policy = Policy::learn(kind, structure, answers, &val)?;
+            policy_accuracy.push(policy.accuracy(structure, answers, &test)?);
+            policy_val_accuracy.push(cross_fitted_accuracy(kind, structure, answers, &val)?);
+        }
+        let every_exit = |targets| (0..answers.num_exits()).map(|exit| answers.accuracy(exit, targets)).collect();
+        let own = fitted.policy().ok_or_else(|| internal("a model with exits has no policy"))?;
+        let mut taken = vec![0; answers.num_exits()];
+        own.exits(structure, answers)?.iter().for_each(|&exit| taken[exit] += 1);
+        Ok(ExitRun {
+            exit_accuracy: every_exit(&test),
+            exit_val_accuracy: every_exit(&val),
+            single_layer,
+            policy_accuracy,
+            policy_val_accuracy,
+            taken,
+            oracle_accuracy: answers.oracle_accuracy(&test),
+        })
+    }
+}
+
+fn internal(what: &str) -> Error {
+    Error::Internal { op: "study", what: what.to_string() }
+}
+
+/// Accuracies of a network with exits, over runs.
+#[derive(Debug, Serialize)]
+pub struct DepthReport {
+    /// Of every exit.
+    pub exit_accuracy: Vec<Accuracy>,
+    /// Of every policy.
+    #[serde(serialize_with = "as_object")]
+    pub policy_accuracy: Vec<(String, PolicyAccuracy)>,
+    /// Of the layer with the best validation accuracy in each run.
+    pub single_layer_accuracy: Accuracy,
+    /// Where any exit is right.
+    pub oracle_accuracy: Accuracy,
+    /// The model's own policy.
+    pub policy: String,
+    /// Nodes that take each exit under it, on average over runs.
+    pub taken: Vec<f64>,
+    /// Seconds of training alone, all runs' together.
+    pub training_seconds: f64,
+}
+
+/// A policy over runs, and against the single best layer of the same runs.
+#[derive(Debug, Serialize)]
+pub struct PolicyAccuracy {
+    /// On test nodes.
+    #[serde(flatten)]
+    pub accuracy: Accuracy,
+    /// On validation nodes, cross-fitted; the mean over runs.
+    pub val_accuracy: f64,
+    /// Minus the single layer.
+    pub minus_single: PairedDifference,
+}
+
+impl DepthReport {
+    fn new(exits: &[&ExitRun], policies: &[Kind], own: Kind, runs: &[Run]) -> gnarl_graph::Result<Self> {
+        let over = |f: &dyn Fn(&ExitRun) -> f64| exits.iter().map(|run| f(run)).collect::<Vec<f64>>();
+        let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let single = over(&|run| run.single_layer_accuracy());
+        let policy_accuracy = policies.iter().enumerate().map(|(i, kind)| {
+            let values = over(&|run| run.policy_accuracy[i]);
+            let val_accuracy = mean(over(&|run| run.policy_val_accuracy[i]));
+            let minus_single = paired_difference(&values, &single)?;
+            Ok((kind.to_string(), PolicyAccuracy { accuracy: Accuracy::of(values)?, val_accuracy, minus_single }))
+        });
+        let count = exits.first().map_or(0, |run| run.exit_accuracy.len());
+        Ok(Self {
+            exit_accuracy: (0..count)
+                .map(|l| Accuracy::of(over(&|run| run.exit_accuracy[l])))
+                .collect::<gnarl_graph::Result<_>>()?,
+            policy_accuracy: policy_accuracy.collect::<gnarl_graph::Result<_>>()?,
+            single_layer_accuracy: Accuracy::of(single)?,
+            oracle_accuracy: Accuracy::of(over(&|run| run.oracle_accuracy))?,
+            policy: own.to_string(),
+            taken: (0..count).map(|l| mean(over(&|run| run.taken[l] as f64))).collect(),
+            training_seconds: runs.iter().map(|run| run.fit.training_seconds).sum(),
+        })
+    }
+}
+
+/// What the data axis changed, fold by fold.
+#[derive(Debug, Serialize)]
+pub struct AugmentationReport {
+    /// Without it: the head that was trained with the rest.
+    pub none_test_accuracy: Accuracy,
+    /// With it minus without.
+    pub minus_none: PairedDifference,
+    /// Where vectors were drawn: the control, the same fresh head without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retrain_test_accuracy: Option<Accuracy>,
+    /// With them minus the control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minus_retrain: Option<PairedDifference>,
+    /// Median seconds of a run that it took.
+    pub seconds: f64,
+    /// Where vectors were drawn: the fewest and the most Gaussians that the density of a class has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gaussians: Option<(usize, usize)>,
+    /// Of drawn vectors: the mean distance to the original ones of their class, over the runs, and that among the original ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latent_distance: Option<LatentDistance>,
+}
+
+/// How far drawn vectors are from those they were drawn after.
+#[derive(Debug, Serialize)]
+pub struct LatentDistance {
+    /// From drawn to original vectors.
+    pub drawn: Accuracy,
+    /// Among original vectors.
+    pub original: Accuracy,
+}
+
+impl AugmentationReport {
+    fn new(result: &TrainResult) -> gnarl_graph::Result<Option<Self>> {
+        let head = |run: &Run| run.fit.fresh_head.clone();
+        let none = result.over(|run| head(run).map(|head| head.none_test_accuracy));
+        let (Some(none), Some(ours)) = (none, result.over(|run| run.test_accuracy)) else { return Ok(None) };
+        let retrain = result.over(|run| head(run)?.retrain_test_accuracy);
+        let drawn = |run: &Run| run.fit.fresh_head.as_ref()?.drawn.clone();
+        let gaussians = result.runs.iter().filter_map(drawn).flat_map(|drawn| drawn.fits.into_iter().map(|fit| fit.components));
+        let gaussians: Vec<usize> = gaussians.collect();
+        let distances = |f: fn(&crate::model::heads::DrawReport) -> f64| result.over(|run| drawn(run).as_ref().map(f));
+        let latent_distance = match (distances(|d| d.distance), distances(|d| d.original_distance)) {
+            (Some(drawn), Some(original)) => {
+                Some(LatentDistance { drawn: Accuracy::of(drawn)?, original: Accuracy::of(original)? })
+            }
+            _ => None,
+        };
+        Ok(Some(Self {
+            minus_none: paired_difference(&ours, &none)?,
+            minus_retrain: retrain.as_ref().map(|retrain| paired_difference(&ours, retrain)).transpose()?,
+            retrain_test_accuracy: retrain.map(Accuracy::of).transpose()?,
+            none_test_accuracy: Accuracy::of(none)?,
+            seconds: median(result.runs.iter().filter_map(|run| head(run).map(|head| head.seconds)).collect()),
+            gaussians: gaussians.iter().min().copied().zip(gaussians.iter().max().copied()),
+            latent_distance,
+        }))
+    }
+}

@@ -1,7 +1,0 @@
-//! Tasks: data in, result out.
-
-pub mod attack;
-pub mod depth;
-pub mod graph;
-pub mod node;
-pub mod recipe;

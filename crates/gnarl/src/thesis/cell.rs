@@ -1,0 +1,178 @@
+//! One cell of a table: the full configuration behind it, running it, and keeping what it found.
+//!
+//! A finished cell is a file `HASH.json`, where the hash is that of its configuration. The file repeats the
+//! configuration, and a cell is taken from a file only where that is the one wanted, so that neither another setting nor a
+//! collision of hashes can lend a cell a figure that is not its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use gnarl_graph::Dataset;
+use serde::{Deserialize, Serialize};
+
+use super::measured::Measured;
+use super::recipe::Recipe;
+use super::table::Spec;
+use super::work::Work;
+use crate::error::{Error, Result};
+
+/// Raised when the same configuration comes to mean something else: older cells are then run again.
+const VERSION: u32 = 2;
+
+/// Everything that decides what a cell finds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellConfig {
+    version: u32,
+    /// The dataset, by its registry name.
+    pub dataset: String,
+    /// What is done with it.
+    pub work: Work,
+}
+
+/// The content of a cell's file, as it is written.
+#[derive(Serialize)]
+struct Stored<'a> {
+    config: &'a CellConfig,
+    measured: &'a Measured,
+}
+
+/// The same as it is read. Whose cell it is shows in the text of the configuration, which no setting has to be read back from.
+#[derive(Deserialize)]
+struct Kept {
+    config: serde_json::Value,
+    measured: Measured,
+}
+
+impl CellConfig {
+    /// The cell of a spec on a dataset (by registry name), with a recipe's settings.
+    ///
+    /// Fails for an attack whose budget means nothing, and for a share of corrupted edges that is none.
+    pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Result<Self> {
+        Ok(Self { version: VERSION, dataset: dataset.to_string(), work: Work::new(spec, dataset, recipe, runs, seed)? })
+    }
+
+    /// Where it is kept under `folder`.
+    pub fn file(&self, folder: &Path) -> Result<PathBuf> {
+        Ok(folder.join(format!("{:016x}.json", fnv1a(self.text()?.as_bytes()))))
+    }
+
+    fn text(&self) -> Result<String> {
+        serde_json::to_string(self).map_err(unserialisable)
+    }
+
+    /// What an earlier run found for exactly this configuration; `None` where there is no such file, or it is broken or
+    /// belongs to another configuration.
+    pub fn stored(&self, folder: &Path) -> Result<Option<Measured>> {
+        let Ok(text) = std::fs::read(self.file(folder)?) else { return Ok(None) };
+        let own: serde_json::Value = serde_json::from_str(&self.text()?).map_err(unserialisable)?;
+        let kept = serde_json::from_slice::<Kept>(&text).ok();
+        Ok(kept.filter(|kept| kept.config == own).map(|kept| kept.measured))
+    }
+
+    /// Keeps what was found, under a temporary name first: a file is there whole or not at all. Returns it as it will be
+    /// read, where a number may differ in its last bit: a run that is continued prints what one in a go would have.
+    pub fn store(&self, measured: Measured, folder: &Path) -> Result<Measured> {
+        let file = self.file(folder)?;
+        let text = serde_json::to_string_pretty(&Stored { config: self, measured: &measured }).map_err(unserialisable)?;
+        gnarl_graph::files::write_atomically(&file, text.as_bytes())?;
+        Ok(self.stored(folder)?.unwrap_or(measured))
+    }
+
+    /// Runs it on its dataset. `None` where `stop` was set before all runs were done.
+    pub fn run(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
+        let start = Instant::now();
+        let found = self.work.run(loaded, stop)?;
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(found.map(|found| Measured { seconds, ..found }))
+    }
+}
+
+/// Cannot happen for the types of a cell; an error is kinder than a promise.
+fn unserialisable(e: serde_json::Error) -> Error {
+    Error::Graph(gnarl_graph::Error::argument("cell", e.to_string()))
+}
+
+/// FNV-1a, 64 bits: the same on every machine and in every version, which the standard library's hasher does not promise.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::augment::{Augment, DensityKind};
+    use crate::experiment::graphs::{Classifier, accuracy};
+    use crate::experiment::table::{best_depth, gcn, st, vanilla};
+
+    /// The test vectors of the FNV authors.
+    #[test]
+    fn the_hash_is_fnv1a() {
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn no_layers_are_a_linear_map_and_the_first_of_equals_is_best() {
+        let at = |backbone, depth| at_depth(&NetworkConfig::new(backbone), depth);
+        assert_eq!((at(Backbone::Gin, 0).backbone, at(Backbone::Gin, 0).layers), (Backbone::Mlp, 0));
+        assert_eq!((at(Backbone::Gcn, 4).backbone, at(Backbone::Gcn, 4).layers), (Backbone::Gcn, 4));
+        assert_eq!((at(Backbone::Gcnii, 0).backbone, at(Backbone::Gcnii, 0).layers), (Backbone::Gcnii, 0));
+        assert_eq!((first_best(&[1.0, 3.0, 3.0, 2.0]), first_best(&[5.0])), (1, 0));
+    }
+
+    /// Names of cells as they were before the kinds of work came to share [`Runs`]: what was kept then is found now.
+    #[test]
+    fn names_of_kept_cells_stay() {
+        let name = |spec, dataset| {
+            let file = CellConfig::new(spec, dataset, Recipe::Thesis, 10, 0).unwrap().file(Path::new("")).unwrap();
+            file.display().to_string()
+        };
+        let adjacency = gcn(gnarl_graph::operator::ClassicalOperator::Adjacency);
+        assert_eq!(name(adjacency, "cornell"), "bd3d97b9d3c154fc.json");
+        assert_eq!(name(best_depth(Backbone::Gcnii), "cora"), "8ac5ca4188a7ffbc.json");
+        assert_eq!(name(Spec::Halves { depth: 0 }, "amazon_electronics_photo"), "7ca9976293c896e9.json");
+        assert_eq!(name(st(Backbone::Gcn, Measure::Exit(0)), "cora"), "f73822bdb3ce5a57.json");
+        // GRATIN as it was before a row could say what it draws from: the mixture's row is the same cell.
+        let gratin = Classifier::new(Backbone::Gcn).with(Augment::Gratin);
+        assert_eq!(name(accuracy(gratin), "MUTAG"), "ac8aba1ff8af3d68.json");
+        let shared = accuracy(gratin.drawn_from(DensityKind::Shared));
+        assert_ne!(name(shared, "MUTAG"), name(accuracy(gratin), "MUTAG"));
+    }
+
+    #[test]
+    fn a_stored_cell_serves_its_own_configuration_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 0).unwrap();
+        let measured = Measured {
+            values: vec![81.3, 80.9],
+            splits: vec!["public".into()],
+            curve: vec![50.5],
+            seconds: 1.5,
+            parts: vec![("sparse half".into(), vec![80.0, 81.0])],
+            ..Measured::default()
+        };
+        assert_eq!(config.stored(dir.path()).unwrap(), None);
+        assert_eq!(config.store(measured.clone(), dir.path()).unwrap(), measured);
+        assert_eq!(config.stored(dir.path()).unwrap(), Some(measured));
+        for other in [
+            CellConfig::new(vanilla(Backbone::Gin), "cora", Recipe::Thesis, 10, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "citeseer", Recipe::Thesis, 10, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Default, 10, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 3, 0).unwrap(),
+            CellConfig::new(vanilla(Backbone::Gcn), "cora", Recipe::Thesis, 10, 1).unwrap(),
+        ] {
+            assert_ne!(other.file(dir.path()).unwrap(), config.file(dir.path()).unwrap());
+            // Even under the other's name, the file says whose it is.
+            std::fs::copy(config.file(dir.path()).unwrap(), other.file(dir.path()).unwrap()).unwrap();
+            assert_eq!(other.stored(dir.path()).unwrap(), None, "{other:?}");
+        }
+        let file = config.file(dir.path()).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        std::fs::write(&file, &text[..text.len() / 2]).unwrap();
+        assert_eq!(config.stored(dir.path()).unwrap(), None, "half a file is no cell");
+        let nowhere = dir.path().join("no/such/folder");
+        assert!(config.store(Measured::default(), &nowhere).unwrap_err().to_string().contains("no/such/folder"));
+    }
+}

@@ -1,0 +1,102 @@
+//! Graph classifiers as rows of a table (ch. 7): which, and what it is trained on.
+//!
+//! The runs of a cell are the folds of its set, and its settings the defaults of `gnarl train`: its figures are those of that
+//! command with the same recipe, `--runs` and `--inits`. Cells that show seconds train on one core, one fold after the other,
+//! so that nothing else is counted in.
+
+use gnarl_graph::dataset::Task;
+
+use super::measure::Measure;
+use super::recipe::Recipe;
+use crate::augment::{Augment, Configuration, Copies, Corruption, DensityKind, DropEdge, DropNode, Gratin, Nothing, Retrain, SubMix};
+use crate::model::Model;
+use crate::nn::Backbone;
+
+/// The augmentations of the tables: changed graphs are made anew in every epoch.
+pub const DROP_EDGE: Augment = Augment::DropEdge(DropEdge::share(0.2));
+/// Without some nodes.
+pub const DROP_NODE: Augment = Augment::DropNode(DropNode::share(0.2));
+/// With parts of other graphs.
+pub const SUBMIX: Augment = Augment::SubMix(SubMix::share(0.4));
+/// With edges rejoined.
+pub const CONFIGURATION: Augment = Augment::Configuration(Configuration::share(0.2));
+/// One copy of each graph without some edges, for all epochs, beside it.
+pub const ONE_DROP_EDGE: Augment = Augment::DropEdge(DropEdge { strength: 0.2, copies: Copies::Fixed });
+/// One copy without some nodes.
+pub const ONE_DROP_NODE: Augment = Augment::DropNode(DropNode { strength: 0.2, copies: Copies::Fixed });
+/// One copy with a part of another graph.
+pub const ONE_SUBMIX: Augment = Augment::SubMix(SubMix { strength: 0.4, copies: Copies::Fixed });
+/// A fresh head on the original vectors.
+pub const RETRAIN: Augment = Augment::Retrain(Retrain::new());
+/// A fresh head on drawn vectors.
+pub const GRATIN: Augment = Augment::Gratin(Gratin::new());
+
+/// The same with vectors drawn from another density.
+pub const fn gratin_from(density: DensityKind) -> Augment {
+    Augment::Gratin(Gratin { density, ..Gratin::new() })
+}
+
+/// A classifier and what it is trained on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Classifier {
+    /// The network.
+    pub backbone: Backbone,
+    /// The data axis.
+    pub augment: Augment,
+    /// The share of the training graphs' edges that is changed at random.
+    pub corrupted: Option<f64>,
+    /// Deviation of the noise on hidden representations while training.
+    pub noise: f64,
+}
+
+impl Classifier {
+    /// A network trained on the training graphs as they are.
+    pub const fn new(backbone: Backbone) -> Self {
+        Self { backbone, augment: Augment::Nothing(Nothing {}), corrupted: None, noise: 0.0 }
+    }
+
+    /// With an augmentation.
+    pub const fn with(self, augment: Augment) -> Self {
+        Self { augment, ..self }
+    }
+
+    /// On training graphs with this share of their edges changed at random.
+    pub const fn corrupted(self, share: f64) -> Self {
+        Self { corrupted: Some(share), ..self }
+    }
+
+    /// With noise on hidden representations: NoisyGNN, with the deviation of ch. 5's.
+    pub const fn noisy(self) -> Self {
+        Self { noise: 0.1, ..self }
+    }
+
+    /// The model on a set, with what a recipe says.
+    pub(super) fn model(self, dataset: &str, recipe: Recipe) -> Model {
+        let mut model = Model::new(self.backbone).augment(self.augment);
+        if self.noise != 0.0 {
+            model.network.noise = Some(self.noise);
+        }
+        recipe.fill(model, dataset, Task::Graph)
+    }
+
+    /// What is wrong with a row that shows this of it, if anything.
+    pub(super) fn flaw(self, measure: Measure) -> Option<String> {
+        let is_shown = match measure {
+            Measure::TestAccuracy | Measure::TrainingSeconds => true,
+            Measure::AugmentationSeconds => {
+                self.augment.method().transform().is_some() || self.augment.method().fresh_head().is_some()
+            }
+            _ => false,
+        };
+        if !is_shown {
+            return Some(format!("shows {measure:?}, which {} does not have", self.augment));
+        }
+        self.corrupted.and_then(|share| Corruption::new(share).err()).map(|e| e.to_string())
+    }
+}
+
+/// Initialisations of each fold. One of MUTAG tests on eighteen graphs, where one more or less right is five points.
+pub(super) fn inits(dataset: &str) -> usize {
+    if dataset == "MUTAG" { 3 } else { 1 }
+}
+

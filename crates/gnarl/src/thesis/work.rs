@@ -1,0 +1,395 @@
+//! What is done in a cell: a model, trained so many times, and what a kind of work adds to that.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gnarl_graph::centrality::Centrality;
+use gnarl_graph::dataset::Task;
+use gnarl_graph::dataset::registry::{self, Protocol};
+use gnarl_graph::generate::{Halves, sparse_dense_halves};
+use gnarl_graph::{Content, Dataset, Error as GraphError, Graph, Split};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use super::attacked::Threat;
+use super::graphs::{Classifier, inits};
+use super::measured::{ByAttack, ByDepth, LearnedOperator, Measured, Times};
+use super::recipe::Recipe;
+use super::table::{MAX_DEPTH, Property, SetProperty, Spec};
+use crate::attack::Attack;
+use crate::augment::{Copies, Corruption};
+use crate::depth::{Depth, Exits, Kind, Scheme};
+use crate::error::Result;
+use crate::inference::Inference;
+use crate::model::fit::FitOptions;
+use crate::model::{Model, TrainingCorruption};
+use crate::nn::Backbone;
+use crate::operator::Centralities;
+use crate::study::attack::{AttackStudy, Known, Mode};
+use crate::study::train::{ExitRun, Run, TrainResult, TrainStudy};
+use crate::train::Watch;
+
+/// Nodes of the joined halves, as in the thesis.
+const HALVES_NODES: usize = 5000;
+
+/// What is done in a cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// Runs of node classification: run `i` takes split `i` and seed `seed + i`.
+    NodeClassification(Runs),
+    /// Such runs at every depth from 0 to that of the network, and the best depth.
+    BestDepth(Runs),
+    /// Runs on joined sparse and dense halves of the graph: run `i` draws halves and split by seed `seed + i`.
+    Halves(Runs<Joined>),
+    /// Runs of node classification with an exit at every layer, and the thesis' policies on top.
+    AdaptiveDepth(Runs),
+    /// Attacks on trained models: run `i` takes split `i` and seed `seed + i`.
+    Attacked(Runs<UnderAttack>),
+    /// Runs of graph classification: run `i` takes fold `i`.
+    Graphs(Runs<OnGraphs>),
+    /// A property of the graph.
+    Property(Property),
+    /// A property of the set of graphs.
+    SetProperty(SetProperty),
+    /// Nothing: what the thesis has here is not in gnarl.
+    Missing(&'static str),
+}
+
+/// A model, fitted so many times, and what a kind of work adds to that.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Runs<More = Nothing> {
+    /// Whose settings these are.
+    pub recipe: Recipe,
+    /// The model, with every option that applies filled in.
+    pub model: Model,
+    /// What this kind of work needs besides.
+    #[serde(flatten)]
+    pub more: More,
+    /// How many runs.
+    pub runs: usize,
+    /// The first run's seed.
+    pub seed: u64,
+}
+
+/// Nothing besides.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Nothing {}
+
+/// Of joined halves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Joined {
+    /// Nodes of the two halves together.
+    pub nodes: usize,
+}
+
+/// What a cell needs to know of an attack.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct UnderAttack {
+    /// How nodes are split; `None` for the dataset's own protocol.
+    pub protocol: Option<Protocol>,
+    /// The attack.
+    pub attack: Attack,
+    /// What is attacked.
+    pub mode: Mode,
+    /// Whether the attacker looks into a GCN of their own.
+    pub surrogate: bool,
+    /// What the attacker knows of classes.
+    pub known: Known,
+}
+
+/// What a cell needs to know of graph classification.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OnGraphs {
+    /// What is done to the structure of training graphs.
+    pub corruption: Option<TrainingCorruption>,
+    /// Initialisations of each fold, which counts with their mean.
+    pub inits: usize,
+    /// Whether seconds are what is looked for.
+    pub timed: bool,
+}
+
+impl Work {
+    /// The work of a spec on a dataset, with a recipe's settings.
+    pub(super) fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Result<Self> {
+        let filled = |recipe: Recipe, model: Model, task: Task| -> Result<Runs> {
+            Ok(Runs { recipe, model: model.plan(task)?.model, more: Nothing {}, runs, seed })
+        };
+        let chapter_4 = |model: Model| filled(recipe, recipe.fill_chapter_4(model, dataset), Task::Node);
+        Ok(match spec {
+            Spec::Property(property) => Work::Property(property),
+            Spec::SetProperty(property) => Work::SetProperty(property),
+            Spec::Missing(what) => Work::Missing(what),
+            Spec::Graphs { classifier, measure } => {
+                Work::Graphs(on_graphs(classifier, dataset, measure.is_seconds(), filled(recipe, classifier.model(dataset, recipe), Task::Graph)?)?)
+            }
+            Spec::Attacked { subject, threat, .. } => {
+                let (recipe, model) = subject.model(dataset, recipe);
+                let inference = threat.inference.unwrap_or_default().on(threat.attack.method().perturbs());
+                let model = recipe.fill(model.inference(inference), dataset, Task::Node);
+                Work::Attacked(filled(recipe, model, Task::Node)?.with(UnderAttack::new(threat)?))
+            }
+            Spec::BestDepth { backbone } => Work::BestDepth(chapter_4(at_depth(backbone, MAX_DEPTH))?),
+            Spec::Halves { depth } => {
+                Work::Halves(chapter_4(at_depth(Backbone::Gcn, depth))?.with(Joined { nodes: HALVES_NODES }))
+            }
+            Spec::NodeClassification { backbone, operator } => {
+                let model = recipe.fill(Model::new(backbone).operator(operator), dataset, Task::Node);
+                Work::NodeClassification(filled(recipe, model, Task::Node)?)
+            }
+            Spec::FixedDepth { backbone, layers } => Work::NodeClassification(chapter_4(at_depth(backbone, layers))?),
+            Spec::AdaptiveDepth { backbone, scheme, .. } => {
+                let exits = Exits { scheme, last: MAX_DEPTH, policy: Kind::Buckets(Centralities::one(Centrality::Degree)) };
+                Work::AdaptiveDepth(chapter_4(Model::new(backbone).depth(exits))?)
+            }
+        })
+    }
+
+    /// How much is done with each entry of the graph, to judge the time left by: width times epochs, over all that is trained.
+    pub(super) fn effort(&self) -> f64 {
+        match self {
+            Work::Property(_) | Work::SetProperty(_) => 1.0,
+            Work::Missing(_) => 0.0,
+            Work::NodeClassification(runs) | Work::AdaptiveDepth(runs) => runs.effort(Task::Node),
+            Work::BestDepth(runs) => runs.effort(Task::Node) * (MAX_DEPTH + 1) as f64,
+            Work::Halves(runs) => runs.effort(Task::Node),
+            Work::Attacked(runs) => {
+                let again = usize::from(runs.more.mode == Mode::Poisoning) + usize::from(runs.more.surrogate);
+                runs.effort(Task::Node) * (1 + again) as f64
+            }
+            Work::Graphs(runs) => {
+                let copies = runs.model.augment.method().transform().map(|(_, copies)| copies);
+                let doubled = if copies == Some(Copies::Fixed) { 2.0 } else { 1.0 };
+                runs.effort(Task::Graph) * runs.more.inits as f64 * doubled
+            }
+        }
+    }
+
+    /// Does it. `None` where `stop` was set before all runs were done.
+    pub(super) fn run(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
+        match self {
+            Work::Property(property) => {
+                let graph = loaded.graph()?;
+                let (values, parts) = (vec![property.of(graph)?], property.parts(graph));
+                Ok(Some(Measured { values, parts, ..Measured::default() }))
+            }
+            Work::SetProperty(property) => {
+                Ok(Some(Measured { values: vec![property.of(loaded.graph_set()?)], ..Measured::default() }))
+            }
+            Work::NodeClassification(runs) => Ok(classify(loaded, runs, stop)?.map(|(found, _)| found)),
+            Work::BestDepth(runs) => best_depth(loaded, runs, stop),
+            Work::Halves(runs) => halves(loaded.graph()?, runs, stop),
+            Work::AdaptiveDepth(runs) => adaptive_depth(loaded, runs, stop),
+            Work::Attacked(runs) => runs.attack(loaded, stop),
+            Work::Graphs(runs) => runs.classify(loaded, stop),
+            Work::Missing(what) => Err(GraphError::argument("cell", *what).into()),
+        }
+    }
+}
+
+impl Runs {
+    /// The same with what a kind of work adds.
+    fn with<More>(self, more: More) -> Runs<More> {
+        let Runs { recipe, model, runs, seed, .. } = self;
+        Runs { recipe, model, more, runs, seed }
+    }
+}
+
+impl<More> Runs<More> {
+    /// Width times epochs, over all trainings.
+    fn effort(&self, task: Task) -> f64 {
+        let Ok(plan) = self.model.plan(task) else { return 0.0 };
+        (plan.network.hidden * plan.training.epochs * plan.trainings() * self.runs) as f64
+    }
+
+    fn study(&self) -> TrainStudy {
+        TrainStudy { runs: self.runs, seed: self.seed, ..TrainStudy::new(self.model) }
+    }
+}
+
+/// A model of this depth; GCN and GIN of no layer are a linear map of the features.
+fn at_depth(backbone: Backbone, depth: usize) -> Model {
+    let linear = depth == 0 && matches!(backbone, Backbone::Gcn | Backbone::Gin);
+    Model::new(if linear { Backbone::Mlp } else { backbone }).layers(depth)
+}
+
+/// The runs of a study; `None` where it was stopped before all of them were done.
+fn finished(study: &TrainStudy, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<TrainResult>> {
+    let benchmark = loaded.benchmark(study.seed, study.runs)?;
+    let result = study.run(&benchmark, &Watch::stopped_by(stop))?;
+    let is_whole = result.unfinished == 0 && !stop.load(Ordering::Relaxed);
+    Ok(is_whole.then_some(result))
+}
+
+fn curve(run: &Run) -> Vec<f64> {
+    let last = run.fit.trained.last().map_or(&[][..], |trained| &trained.curve);
+    last.iter().filter_map(|epoch| epoch.validation.map(|v| v.accuracy)).collect()
+}
+
+/// Accuracies on the test items of runs, which datasets of the registry always have.
+fn test_accuracies(result: &TrainResult) -> Vec<f64> {
+    result.over(|run| run.test_accuracy).unwrap_or_default()
+}
+
+/// Runs with an exit at every layer; the figure is that of the best layer on validation nodes. `None` where stopped.
+fn adaptive_depth(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result<Option<Measured>> {
+    let policies = Centrality::ALL.map(|c| Kind::Buckets(Centralities::one(c))).to_vec();
+    let Some(result) = finished(&TrainStudy { policies, ..setting.study() }, loaded, stop)? else { return Ok(None) };
+    let exits: Vec<&ExitRun> = result.runs.iter().filter_map(|run| run.exits.as_ref()).collect();
+    let depth = ByDepth::new(&exits);
+    Ok(Some(Measured {
+        values: depth.single_layer.clone(),
+        curve: curve(&result.runs[0]),
+        splits: result.runs.iter().map(|run| run.split.clone()).collect(),
+        depth: Some(Box::new(depth)),
+        ..Measured::default()
+    }))
+}
+
+/// Runs on the dataset's splits, and their mean validation accuracy. `None` where stopped.
+fn classify(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result<Option<(Measured, f64)>> {
+    let Some(result) = finished(&setting.study(), loaded, stop)? else { return Ok(None) };
+    let val = result.val_accuracy()?.map_or(f64::NAN, |accuracy| accuracy.mean);
+    let found = Measured {
+        operator: LearnedOperator::of(setting.model.operator, &result.runs).map(Box::new),
+        curve: curve(&result.runs[0]),
+        values: test_accuracies(&result),
+        splits: result.runs.iter().map(|run| run.split.clone()).collect(),
+        ..Measured::default()
+    };
+    Ok(Some((found, val)))
+}
+
+/// The best depth on test nodes, as the thesis chose it, and on validation nodes; of equals the shallower.
+fn best_depth(loaded: &Dataset, deepest: &Runs, stop: &AtomicBool) -> Result<Option<Measured>> {
+    let mut by_depth: Vec<(Measured, f64)> = Vec::new();
+    for depth in 0..=MAX_DEPTH {
+        let shape = at_depth(deepest.model.backbone, depth);
+        let mut model = Model { backbone: shape.backbone, ..deepest.model };
+        model.network.layers = shape.network.layers;
+        let drop = model.network.set().filter(|option| !model.backbone.takes(*option)).collect::<Vec<_>>();
+        model.network = drop.into_iter().fold(model.network, |network, option| network.without(option));
+        let Some(found) = classify(loaded, &Runs { model, ..deepest.clone() }, stop)? else { return Ok(None) };
+        by_depth.push(found);
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let tests: Vec<f64> = by_depth.iter().map(|(found, _)| mean(&found.values)).collect();
+    let vals: Vec<f64> = by_depth.iter().map(|(_, val)| *val).collect();
+    let (on_test, on_val) = (first_best(&tests), first_best(&vals));
+    let part = |name: &str, depth: usize| (format!("{name} [{depth}]"), by_depth[depth].0.values.clone());
+    let parts = vec![part("on test", on_test), part("on validation", on_val)];
+    Ok(Some(Measured { parts, ..by_depth.swap_remove(on_test).0 }))
+}
+
+fn first_best(values: &[f64]) -> usize {
+    (0..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
+}
+
+/// Accuracy on the test nodes of joined halves, and of each half.
+fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Option<Measured>> {
+    let one = |i: usize| -> Result<(Run, [f64; 2])> {
+        let seed = setting.seed.wrapping_add(i as u64);
+        let Halves { graph, num_sparse, .. } = sparse_dense_halves(graph, setting.more.nodes, seed)?;
+        let Some(labels) = graph.labels() else { return Err(GraphError::argument("halves", "the graph has no labels").into()) };
+        // Ch. 3's protocol for the two graphs the halves come from.
+        let split = Split::per_class(labels, 20, 500, 1000, seed)?;
+        let (sparse, dense): (Vec<u32>, Vec<u32>) = split.test().iter().partition(|&&u| (u as usize) < num_sparse);
+        let content = Content::Graph(graph);
+        let benchmark = gnarl_graph::Benchmark { name: "halves".into(), content, splits: vec![split] };
+        let study = TrainStudy { runs: 1, seed, ..TrainStudy::new(setting.model) };
+        let mut result = study.run(&benchmark, &Watch::stopped_by(stop))?;
+        let (Some(fitted), false) = (&result.first, result.runs.is_empty()) else {
+            return Err(GraphError::argument("halves", "stopped before a run was done").into());
+        };
+        let predictions = fitted.predict(&benchmark.content)?;
+        let accuracy = |items: &[u32]| fitted.accuracy_on(&predictions, &benchmark.content, items);
+        let parts = [accuracy(&sparse)?.unwrap_or(f64::NAN), accuracy(&dense)?.unwrap_or(f64::NAN)];
+        Ok((result.runs.swap_remove(0), parts))
+    };
+    let done = (0..setting.runs).into_par_iter().map(one).collect::<Result<Vec<_>>>();
+    if stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let done = done?;
+    let part = |name: &str, i: usize| (name.to_string(), done.iter().map(|(_, parts)| parts[i]).collect());
+    Ok(Some(Measured {
+        values: done.iter().filter_map(|(run, _)| run.test_accuracy).collect(),
+        splits: done.iter().map(|(run, _)| run.split.clone()).collect(),
+        curve: curve(&done[0].0),
+        parts: vec![part("sparse half", 0), part("dense half", 1)],
+        ..Measured::default()
+    }))
+}
+
+impl UnderAttack {
+    /// A threat; fails for a budget that means nothing.
+    fn new(threat: Threat) -> Result<Self> {
+        threat.attack.check()?;
+        Ok(Self {
+            protocol: threat.tenths.then_some(Protocol::LargestComponentFractions { train: 0.1, val: 0.1 }),
+            attack: threat.attack,
+            mode: threat.mode,
+            surrogate: threat.surrogate,
+            known: Known::True,
+        })
+    }
+}
+
+impl Runs<UnderAttack> {
+    /// Attacks on the dataset's splits. `None` where stopped.
+    fn attack(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
+        let UnderAttack { protocol, attack, mode, surrogate, known } = self.more;
+        let benchmark = match protocol {
+            Some(protocol) => loaded.benchmark_by(Some(protocol), self.seed, self.runs)?,
+            None => loaded.benchmark(self.seed, self.runs)?,
+        };
+        let study = AttackStudy { model: self.model, attack, mode, surrogate, known, runs: self.runs, seed: self.seed };
+        let result = study.run(&benchmark, &Watch::stopped_by(stop))?;
+        if stop.load(Ordering::Relaxed) || result.unfinished > 0 {
+            return Ok(None);
+        }
+        let epochs = self.model.plan(Task::Node)?.training.epochs;
+        Ok(Some(Measured {
+            values: result.runs.iter().map(|run| run.attacked_accuracy).collect(),
+            attacked: Some(Box::new(ByAttack::new(&result.runs, epochs))),
+            splits: result.runs.into_iter().map(|run| run.split).collect(),
+            ..Measured::default()
+        }))
+    }
+}
+
+/// The runs of a classifier on a set: folds are runs, there are no more of them.
+fn on_graphs(classifier: Classifier, dataset: &str, timed: bool, runs: Runs) -> Result<Runs<OnGraphs>> {
+    let edges = classifier.corrupted.map(Corruption::new).transpose()?;
+    let corruption = edges.map(|edges| TrainingCorruption { edges, keep_degrees: false });
+    let folds = match registry::get(dataset).map(|entry| entry.protocol) {
+        Some(Protocol::Folds(folds)) => folds,
+        _ => usize::MAX,
+    };
+    let runs = Runs { runs: runs.runs.min(folds), ..runs };
+    Ok(runs.with(OnGraphs { corruption, inits: inits(dataset), timed }))
+}
+
+impl Runs<OnGraphs> {
+    /// Trains on the set's folds. `None` where stopped.
+    fn classify(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
+        let OnGraphs { corruption, inits, timed } = self.more;
+        let options = FitOptions { corruption, corruption_seed: self.seed, study_influence: false };
+        let study = TrainStudy { inits, options, ..self.study() };
+        let train = || finished(&study, loaded, stop);
+        // Threads that wait inside one run start another within it, and its seconds would count as the first one's.
+        let Some(result) = (if timed { on_one_core(train)? } else { train()? }) else { return Ok(None) };
+        let copies = self.model.augment.method().transform().map_or(Copies::Fixed, |(_, copies)| copies);
+        Ok(Some(Measured {
+            values: test_accuracies(&result),
+            splits: result.runs.chunks(inits).map(|fold| fold[0].split.clone()).collect(),
+            curve: curve(&result.runs[0]),
+            times: timed.then(|| Box::new(Times::new(&result, copies))),
+            ..Measured::default()
+        }))
+    }
+}
+
+fn on_one_core<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    pool.map_err(|e| GraphError::argument("seconds on one core", e.to_string()))?.install(work)
+}
