@@ -13,10 +13,11 @@ use super::cell::{Measured, Nothing, Runs};
 use super::table::{Measure, Spec};
 use crate::attack::{self, Attack, Options};
 use crate::error::Result;
-use crate::inference::{self, Choice, Part};
+use crate::inference::{CleanCrf, Inference, Perturbed, RobustCrf};
 use crate::nn::{Backbone, NetworkConfig};
 use crate::operator::OperatorChoice;
 use crate::task::attack::{AttackRun, AttackStudy, Known, Mode};
+use crate::task::inference_values::thesis_inference;
 use crate::task::node::Preparation;
 use crate::task::recipe::Recipe;
 use crate::train::Watch;
@@ -83,8 +84,13 @@ pub struct Threat {
     /// Whether the graph is the largest component with 10 / 10 / 80 % of its nodes, whatever the dataset's own protocol.
     pub tenths: bool,
     /// The inference besides.
-    pub inference: Option<inference::Kind>,
+    pub inference: Option<Inference>,
 }
+
+/// The thesis' inference.
+pub const ROBUST_CRF: Inference = Inference::RobustCrf(RobustCrf::new());
+/// Ours.
+pub const CLEAN_CRF: Inference = Inference::CleanCrf(CleanCrf::new());
 
 /// Noise of this psi on every feature.
 pub const fn noise(psi: f64) -> Threat {
@@ -119,7 +125,7 @@ impl Threat {
     }
 
     /// With answers read off by this, too.
-    pub const fn read_by(self, inference: inference::Kind) -> Self {
+    pub const fn read_by(self, inference: Inference) -> Self {
         Self { inference: Some(inference), ..self }
     }
 }
@@ -172,20 +178,20 @@ pub struct UnderAttack {
     /// What the attacker knows of classes.
     pub known: Known,
     /// The inference besides a plain forward pass.
-    pub inference: Option<Choice>,
+    pub inference: Option<Inference>,
 }
 
 impl UnderAttack {
     /// A threat on a dataset; fails for a budget that means nothing.
     pub(super) fn new(threat: Threat, dataset: &str) -> Result<Self> {
-        let part = if threat.attack.changes_features() { Part::Features } else { Part::Structure };
+        let part = if threat.attack.changes_features() { Perturbed::Features } else { Perturbed::Structure };
         Ok(Self {
             protocol: threat.tenths.then_some(Protocol::LargestComponentFractions { train: 0.1, val: 0.1 }),
             attack: Attack::new(threat.attack, Some(threat.budget), Options::default())?,
             mode: threat.mode,
             surrogate: threat.surrogate,
             known: Known::True,
-            inference: threat.inference.map(|kind| Choice::new(kind, part, dataset)),
+            inference: threat.inference.map(|inference| thesis_inference(inference.on(part), dataset)),
         })
     }
 
@@ -193,8 +199,7 @@ impl UnderAttack {
         let UnderAttack { attack, mode, surrogate, known, inference, .. } = *self;
         let (network, training) = (setting.network.clone(), setting.training.clone());
         let operator = setting.preparation.operator;
-        let (exits, tune) = (None, false);
-        AttackStudy { operator, network, training, exits, attack, mode, surrogate, known, inference, tune }
+        AttackStudy { operator, network, training, exits: None, attack, mode, surrogate, known, inference }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::classifier::{Classifier, Leaving, WhiteBox};
 use crate::depth::{Kind as PolicyKind, Scheme, Structure};
 use crate::error::{Error, Result};
 use crate::features::FeatureScaling;
-use crate::inference::{Choice, Defended};
+use crate::inference::{Defended, Inference};
 use crate::nn::{Backbone, NetworkConfig};
 use crate::operator::OperatorChoice;
 use crate::train::{TrainConfig, Watch, argmax, median};
@@ -94,9 +94,7 @@ pub struct AttackStudy {
     /// What the attacker knows of classes.
     pub known: Known,
     /// How answers are read off the model besides a plain forward pass, on the same inputs.
-    pub inference: Option<Choice>,
-    /// Whether sigma and radius of that are chosen on the validation nodes of every input.
-    pub tune: bool,
+    pub inference: Option<Inference>,
 }
 
 /// One run: one split, one seed. Accuracies are of the test nodes, per cent.
@@ -365,16 +363,16 @@ impl AttackStudy {
         split: &Split,
         seed: u64,
     ) -> Result<Option<DefendedRun>> {
-        let Some(choice) = &self.inference else { return Ok(None) };
+        let Some(inference) = &self.inference else { return Ok(None) };
         let start = Instant::now();
         let mut accuracies = [0.0; 2];
         for (accuracy, ((model, trained_on), graph)) in accuracies.iter_mut().zip(trained.into_iter().zip(given)) {
             let nodes = labelled(split.test(), true_labels(graph)?);
-            let choice = if self.tune { choice.tuned(model, trained_on, graph, split, seed)? } else { *choice };
-            let found = match choice.around(model, trained_on, split)? {
-                Some(around) => answers(&Defended { model, crf: choice.crf, around: &around, seed }, graph)?,
-                None => answers(model, graph)?,
-            };
+            let mut reading = inference.fit(model, trained_on, split.train())?;
+            if inference.tunes() {
+                reading = reading.tuned(model, graph, split.val(), seed)?;
+            }
+            let found = answers(&Defended { model, reading: &reading, seed }, graph)?;
             *accuracy = Verdict::new(&found, &found, &nodes).clean_accuracy;
         }
         let [clean_accuracy, attacked_accuracy] = accuracies;
@@ -440,7 +438,6 @@ mod tests {
             surrogate: false,
             known: Known::True,
             inference: None,
-            tune: false,
         }
     }
 

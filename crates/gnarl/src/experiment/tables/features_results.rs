@@ -1,9 +1,10 @@
 //! `crf:tab:features_results` (ch. 6): RobustCRF and others under attacks on features.
 
 use super::holes::{GCORN_OF_5, NO_GAIN, STUDY_6};
-use crate::experiment::attacked::{Model, PGD_FEATURES, Threat, before, defended, defended_before, noise, under};
+use crate::experiment::attacked::{
+    CLEAN_CRF, Model, PGD_FEATURES, ROBUST_CRF, Threat, before, defended, defended_before, noise, under,
+};
 use crate::experiment::table::{Baseline, Figure, Row, Table, acc};
-use crate::inference::Kind;
 use crate::nn::Backbone;
 use crate::task::recipe::Recipe;
 
@@ -30,10 +31,10 @@ const RGCN: Model = Model::new(Backbone::Rgcn, Recipe::ThesisCh6);
 const GCORN: Model = Model::new(Backbone::Gcn, Recipe::ThesisCh5).orthonormal(2);
 const NOISY_GCN: Model = GCN.noisy();
 
-const PSI: Threat = noise(0.5).read_by(Kind::RobustCrf);
-const PGD: Threat = PGD_FEATURES.read_by(Kind::RobustCrf);
-const CLEANED_PSI: Threat = noise(0.5).read_by(Kind::CleanCrf);
-const CLEANED_PGD: Threat = PGD_FEATURES.read_by(Kind::CleanCrf);
+const PSI: Threat = noise(0.5).read_by(ROBUST_CRF);
+const PGD: Threat = PGD_FEATURES.read_by(ROBUST_CRF);
+const CLEANED_PSI: Threat = noise(0.5).read_by(CLEAN_CRF);
+const CLEANED_PGD: Threat = PGD_FEATURES.read_by(CLEAN_CRF);
 
 /// Rows and what each is compared with.
 const PAIRS: &[(&str, &str)] = &[

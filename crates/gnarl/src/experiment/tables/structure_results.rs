@@ -1,9 +1,10 @@
 //! `crf:tab:structure_results` (ch. 6): RobustCRF under DICE.
 
 use super::holes::{GOOD_AT, GUARD, JACCARD, NO_GAIN, STUDY_6, SVD};
-use crate::experiment::attacked::{DICE, Model, Threat, before, defended, defended_before, under};
+use crate::experiment::attacked::{
+    CLEAN_CRF, DICE, Model, ROBUST_CRF, Threat, before, defended, defended_before, under,
+};
 use crate::experiment::table::{Baseline, Figure, Row, Spec, Table, acc};
-use crate::inference::Kind;
 use crate::nn::Backbone;
 use crate::task::recipe::Recipe;
 
@@ -27,10 +28,10 @@ pub const STRUCTURE_RESULTS: Table = Table {
 const GCN: Model = Model::new(Backbone::Gcn, Recipe::ThesisCh6);
 const RGCN: Model = Model::new(Backbone::Rgcn, Recipe::ThesisCh6);
 
-const EVASION: Threat = DICE.on_tenths().read_by(Kind::RobustCrf);
+const EVASION: Threat = DICE.on_tenths().read_by(ROBUST_CRF);
 const POISONING: Threat = EVASION.poisoning();
-const CLEANED_EVASION: Threat = EVASION.read_by(Kind::CleanCrf);
-const CLEANED_POISONING: Threat = POISONING.read_by(Kind::CleanCrf);
+const CLEANED_EVASION: Threat = EVASION.read_by(CLEAN_CRF);
+const CLEANED_POISONING: Threat = POISONING.read_by(CLEAN_CRF);
 
 /// Rows and what each is compared with.
 const PAIRS: &[(&str, &str)] = &[
