@@ -3,8 +3,7 @@
 //!     cargo run --release --example outside_model
 
 use gnarl::classifier::{Classifier, FromFn};
-use gnarl::inference::balls::{StructureBall, StructureLaw};
-use gnarl::inference::{Around, Crf, Defended};
+use gnarl::inference::{Inference, Perturbed, RobustCrf};
 use gnarl_graph::dataset::embedded::karate;
 use gnarl_graph::{DenseMatrix, Graph};
 
@@ -22,9 +21,9 @@ fn main() -> gnarl::Result<()> {
         },
     };
 
-    let around = Around::Structure(StructureBall { share: 0.1, law: StructureLaw::Thesis });
-    let defended = Defended { model: &model, crf: Crf::new(0.05), around: &around, seed: 0 };
-    let (plain, agreed) = (model.scores(&graph)?, defended.distributions(&graph)?);
+    let crf = RobustCrf { on: Some(Perturbed::Structure), radius: Some(0.1), sigma: Some(0.05), ..RobustCrf::new() };
+    let reading = Inference::from(crf).fit(&model, &graph, &[])?;
+    let (plain, agreed) = (model.scores(&graph)?, reading.answer(&model, &graph, 0)?);
     println!("node  its own scores  agreed over neighbouring graphs");
     for u in [2, 8, 9, 30] {
         println!("{u:4}  {:?}  {:?}", plain.row(u), agreed.row(u));

@@ -21,7 +21,7 @@ fn an_attack_is_judged_with_and_without_it_on_the_same_inputs() {
         for (attacked, part) in [("gaussian", "features"), ("dice", "structure")] {
             let report =
                 json(&attack(&["--attack", attacked, "--runs", "3", "--inference", kind, "--neighbours", "3"]));
-            assert_eq!(report["config"]["inference"]["part"], part, "{kind}: the part that is attacked");
+            assert_eq!(report["config"]["inference"]["on"], part, "{kind}: the part that is attacked");
             let defended = &report["defended"];
             let difference = mean(&defended["attacked_accuracy"]) - mean(&report["attacked_accuracy"]);
             assert!((difference - mean(&defended["attacked_difference"])).abs() < 1e-9, "{kind} under {attacked}");
@@ -51,7 +51,7 @@ fn an_attack_is_judged_with_and_without_it_on_the_same_inputs() {
 fn tuning_robustness_and_other_axes_run() {
     let tuned =
         json(&attack(&["--attack", "gaussian", "--inference", "robust-crf", "--inference-tune", "--updates", "1"]));
-    assert_eq!(tuned["config"]["inference_tuned"], true);
+    assert_eq!(tuned["config"]["inference"]["tune"], true);
     let deep = json(&attack(&[
         "--attack",
         "dice",
@@ -95,10 +95,13 @@ fn a_saved_model_predicts_by_it() {
 #[test]
 fn wrong_use_is_one_line() {
     for (arguments, expected) in [
-        (attack(&["--attack", "dice", "--crf-sigma", "0.5"]), "--crf-sigma: belongs to --inference"),
+        (
+            attack(&["--attack", "dice", "--crf-sigma", "0.5"]),
+            "sigma: belongs to robust-crf and clean-crf, and the inference is plain",
+        ),
         (attack(&["--attack", "dice", "--inference", "robust-crf", "--crf-sigma", "2"]), "sigma 2 must lie in 0 to 1"),
-        (attack(&["--attack", "dice", "--inference", "robust-crf", "--radius", "nan"]), "--radius"),
-        (attack(&["--attack", "dice", "--inference", "clean-crf", "--radius", "1"]), "clean-crf has none"),
+        (attack(&["--attack", "dice", "--inference", "robust-crf", "--radius", "nan"]), "radius: "),
+        (attack(&["--attack", "dice", "--inference", "clean-crf", "--radius", "1"]), "the inference is clean-crf"),
         (
             attack(&["--attack", "dice", "--inference", "robust-crf", "--neighbours", "100", "--updates", "9"]),
             "evaluations",

@@ -186,8 +186,8 @@ fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
     let work = &cell(&report, "DICE, poisoning: RobustCRF", 2)["config"]["work"]["attacked"];
     assert_eq!((&work["mode"], &work["attack"]["kind"]), (&"poisoning".into(), &"dice".into()));
     let inference = &work["inference"];
-    assert_eq!((&inference["kind"], &inference["part"]), (&"robust-crf".into(), &"structure".into()));
-    assert_eq!((&inference["radius"], &inference["crf"]["sigma"]), (&0.04.into(), &0.05.into()), "CiteSeer's");
+    assert_eq!((&inference["kind"], &inference["on"]), (&"robust-crf".into(), &"structure".into()));
+    assert_eq!((&inference["radius"], &inference["sigma"]), (&0.04.into(), &0.05.into()), "CiteSeer's");
     assert_eq!(work["protocol"]["largest-component-fractions"]["train"], 0.1);
     let coraml = &cell(&report, "clean: GCN", 1)["config"]["work"]["attacked"]["preparation"];
     assert_eq!(coraml["features"], "as-loaded");

@@ -320,7 +320,7 @@ fn the_best_depth_is_chosen_on_test_and_on_validation() {
 fn a_model_is_attacked_from_end_to_end() {
     use gnarl::experiment::attacked::Threat;
     const GCN: Model = Model::new(Backbone::Gcn, Recipe::ThesisCh6);
-    const NOISE: Threat = noise(0.5).read_by(gnarl::inference::Kind::RobustCrf);
+    const NOISE: Threat = noise(0.5).read_by(gnarl::experiment::attacked::ROBUST_CRF);
     const NONE: &[gnarl::experiment::Figure] = &[gnarl::experiment::Figure::Absent];
     const ATTACKED: Table = Table {
         name: "toy:tab:attacked",

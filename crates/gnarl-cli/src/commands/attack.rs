@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use clap::Args;
 use gnarl::attack::{Attack, Kind, Loss, Norm, Options, Scope};
-use gnarl::inference::{Choice, Part};
+use gnarl::inference::{Inference, Perturbed};
 use gnarl::nn::Backbone;
 use gnarl::task::attack::{AttackRun, AttackStudy, DefendedRun, Known, Mode};
 use gnarl::task::{depth, node};
@@ -100,8 +100,7 @@ pub struct AttackConfig {
     surrogate: bool,
     labels: Known,
     #[serde(skip_serializing_if = "Option::is_none")]
-    inference: Option<Choice>,
-    inference_tuned: bool,
+    inference: Option<Inference>,
 }
 
 /// What `gnarl attack` found.
@@ -178,11 +177,9 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
     settle_operator(&mut config, &graph, &splits, stop)?;
     let exits = config.depth.as_ref().map(|depth| (depth.scheme, depth.own));
     let (operator, network, training) = (config.preparation.operator, config.network.clone(), config.training.clone());
-    let part = if attack.kind().changes_features() { Part::Features } else { Part::Structure };
+    let part = if attack.kind().changes_features() { Perturbed::Features } else { Perturbed::Structure };
     let inference = args.inference.choice(&data, Some(part))?;
-    let tune = args.inference.inference_tune;
-    let study =
-        AttackStudy { operator, network, training, exits, attack, mode, surrogate, known: labels, inference, tune };
+    let study = AttackStudy { operator, network, training, exits, attack, mode, surrogate, known: labels, inference };
     study.check()?;
 
     // AdaGCN trains a learner for every depth, one after the other.
@@ -214,7 +211,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
         attack_seconds: runs.iter().map(|r| r.attack_seconds).sum::<f64>() / runs.len() as f64,
         seconds: start.elapsed().as_secs_f64(),
         interrupted: runs.iter().any(|r| r.interrupted),
-        config: AttackConfig { model: config, attack, mode, surrogate, labels, inference, inference_tuned: tune },
+        config: AttackConfig { model: config, attack, mode, surrogate, labels, inference },
         runs,
     })
 }
@@ -255,7 +252,7 @@ impl Report for AttackReport {
                 format!("{} ({:+.2} ± {:.2})", accuracy.text(), difference.mean, difference.standard_error)
             };
             rows.extend([
-                ("inference", choice.kind.to_string()),
+                ("inference", choice.to_string()),
                 ("  clean", line(&defended.clean_accuracy, &defended.clean_difference)),
                 ("  attacked", line(&defended.attacked_accuracy, &defended.attacked_difference)),
             ]);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{Args, Subcommand};
 use gnarl::classifier::WhiteBox;
 use gnarl::features::FeatureScaling;
-use gnarl::inference::{Choice, Defended};
+use gnarl::inference::Inference;
 use gnarl::operator::Initialisation;
 use gnarl::task::node::{Preparation, Prepared, run as run_node};
 use gnarl::train::{Keep, Watch, median};
@@ -68,7 +68,7 @@ pub struct InferenceBenchReport {
     /// Plain forward passes in the time of one inference.
     plain_passes: f64,
     threads: usize,
-    inference: Choice,
+    inference: Inference,
 }
 
 /// Trains, then measures forward passes and inferences in turn.
@@ -85,10 +85,7 @@ pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<I
     let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
     let (_, network) = run_node(&prepared, &config.network, &config.training, &splits[0], global.seed, &watch)?;
     let model = WhiteBox::new(network, preparation.operator)?;
-    let Some(around) = choice.around(&model, &graph, &splits[0])? else {
-        return Err(gnarl_graph::Error::argument("bench inference", "plain is what it is measured against").into());
-    };
-    let defended = Defended { model: &model, crf: choice.crf, around: &around, seed: global.seed };
+    let reading = choice.fit(&model, &graph, splits[0].train())?;
     // What a plain pass needs besides the model is made once, as a server would.
     let (propagation, input) = (model.propagation(&graph)?, model.input(&graph)?);
     let (mut plain, mut agreed) = (Vec::new(), Vec::new());
@@ -100,7 +97,7 @@ pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<I
     };
     for _ in 0..args.rounds {
         timed(&mut plain, &|| model.forward(&propagation, &input).map(drop))?;
-        timed(&mut agreed, &|| defended.distributions(&graph).map(drop))?;
+        timed(&mut agreed, &|| reading.answer(&model, &graph, global.seed).map(drop))?;
     }
     let (plain_ms, inference_ms) = (median(plain), median(agreed));
     Ok(InferenceBenchReport {
@@ -108,7 +105,7 @@ pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<I
         model: config.network.backbone.to_string(),
         plain_ms,
         inference_ms,
-        evaluations: choice.crf.evaluations(),
+        evaluations: choice.evaluations(),
         plain_passes: inference_ms / plain_ms,
         threads: rayon::current_num_threads(),
         inference: choice,
@@ -122,7 +119,7 @@ impl Report for InferenceBenchReport {
             self.model,
             self.data,
             real(self.plain_ms),
-            self.inference.kind,
+            self.inference,
             real(self.inference_ms),
             self.evaluations,
             real(self.plain_passes),

@@ -1,8 +1,8 @@
 //! The inference axis on the command line.
 
 use clap::Args;
-use gnarl::inference::choice::{Choice, Kind, Part};
-use gnarl::inference::crf::Output;
+use gnarl::inference::{Inference, Perturbed};
+use gnarl::task::inference_values::thesis_inference;
 
 /// How answers are read off a model.
 #[derive(Debug, Clone, Args)]
@@ -10,10 +10,10 @@ use gnarl::inference::crf::Output;
 pub struct InferenceArgs {
     /// plain, robust-crf (agreement over a ball of inputs), smoothing, or clean-crf (ours: over inputs that look clean)
     #[arg(long, default_value = "plain", value_name = "KIND")]
-    pub inference: Kind,
+    pub inference: Inference,
     /// What neighbours differ in, features or structure [default: what is attacked, else features]
     #[arg(long, value_name = "PART")]
-    pub inference_on: Option<Part>,
+    pub inference_on: Option<Perturbed>,
     /// Neighbours drawn around an input [default: 5; smoothing 100]
     #[arg(long, value_name = "L")]
     pub neighbours: Option<usize>,
@@ -39,45 +39,20 @@ pub struct InferenceArgs {
 
 impl InferenceArgs {
     /// What was asked for on a dataset; `None` for a plain forward pass. `attacked` is the part that is under attack.
-    pub fn choice(&self, dataset: &str, attacked: Option<Part>) -> anyhow::Result<Option<Choice>> {
-        let stray = [
-            ("--inference-on", self.inference_on.is_some()),
-            ("--neighbours", self.neighbours.is_some()),
-            ("--updates", self.updates.is_some()),
-            ("--crf-sigma", self.crf_sigma.is_some()),
-            ("--radius", self.radius.is_some()),
-            ("--hard", self.hard.is_some()),
-            ("--stop-early", self.stop_early),
-            ("--inference-tune", self.inference_tune),
+    pub fn choice(&self, dataset: &str, attacked: Option<Perturbed>) -> anyhow::Result<Option<Inference>> {
+        let given = [
+            ("on", self.inference_on.map(|part| part.to_string())),
+            ("neighbours", self.neighbours.map(|l| l.to_string())),
+            ("updates", self.updates.map(|k| k.to_string())),
+            ("sigma", self.crf_sigma.map(|sigma| sigma.to_string())),
+            ("radius", self.radius.map(|radius| radius.to_string())),
+            ("hard", self.hard.map(|hard| hard.to_string())),
+            ("stop-early", self.stop_early.then(|| true.to_string())),
+            ("tune", self.inference_tune.then(|| true.to_string())),
         ];
-        if self.inference == Kind::Plain {
-            return match stray.iter().find(|(_, set)| *set) {
-                Some((option, _)) => {
-                    let what = "belongs to --inference robust-crf, smoothing or clean-crf, which was not asked for";
-                    Err(gnarl_graph::Error::argument(*option, what).into())
-                }
-                None => Ok(None),
-            };
-        }
-        if self.inference == Kind::CleanCrf && self.radius.is_some() {
-            return Err(gnarl_graph::Error::argument("--radius", "clean-crf has none").into());
-        }
-        let part = self.inference_on.or(attacked).unwrap_or(Part::Features);
-        let mut choice = Choice::new(self.inference, part, dataset);
-        choice.radius = self.radius.unwrap_or(choice.radius);
-        choice.crf.neighbours = self.neighbours.unwrap_or(choice.crf.neighbours);
-        choice.crf.updates = self.updates.unwrap_or(choice.crf.updates);
-        choice.crf.sigma = self.crf_sigma.unwrap_or(choice.crf.sigma);
-        if let Some(hard) = self.hard {
-            choice.crf.output = if hard { Output::Hard } else { Output::Probabilities };
-        }
-        choice.crf.stop_early = self.stop_early;
-        choice.crf.check()?;
-        if !(choice.radius >= 0.0 && choice.radius.is_finite()) {
-            return Err(
-                gnarl_graph::Error::argument("--radius", format!("{} must be at least 0", choice.radius)).into()
-            );
-        }
-        Ok(Some(choice))
+        let given: Vec<_> = given.into_iter().filter_map(|(name, text)| Some((name.to_string(), text?))).collect();
+        let inference = self.inference.with(&given)?.on(attacked.unwrap_or(Perturbed::Features));
+        let is_plain = matches!(inference, Inference::Plain(_));
+        Ok((!is_plain).then(|| thesis_inference(inference, dataset)))
     }
 }

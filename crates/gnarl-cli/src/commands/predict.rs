@@ -7,7 +7,7 @@ use clap::Args;
 use gnarl::classifier::{Classifier, Leaving, WhiteBox};
 use gnarl::depth::{Answers, Exits, Structure};
 use gnarl::features::FeatureScaling;
-use gnarl::inference::{Choice, Defended, External};
+use gnarl::inference::{Defended, External, Inference};
 use gnarl::task::attack::answers;
 use gnarl::task::depth::count_exits;
 use gnarl::task::node::{Preparation, Prepared};
@@ -61,7 +61,7 @@ pub struct PredictReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     plain_accuracy: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    inference: Option<Choice>,
+    inference: Option<Inference>,
     /// The class of every node.
     predictions: Vec<usize>,
     /// Nodes per predicted class.
@@ -140,17 +140,14 @@ fn run_nodes(
             None => None,
         };
         let (trained_on, split) = clean.as_ref().map_or((&graph, &splits[0]), |(graph, splits)| (graph, &splits[0]));
-        let choice = match args.inference.inference_tune {
-            true => choice.tuned(classifier, trained_on, &graph, &splits[0], global.seed)?,
-            false => choice,
-        };
-        if let Some(around) = choice.around(classifier, trained_on, split)? {
-            let defended = Defended { model: classifier, crf: choice.crf, around: &around, seed: global.seed };
-            report.predictions = answers(&defended, &graph)?;
+        let mut reading = choice.fit(classifier, trained_on, split.train())?;
+        if choice.tunes() {
+            reading = reading.tuned(classifier, &graph, splits[0].val(), global.seed)?;
         }
+        report.predictions = answers(&Defended { model: classifier, reading: &reading, seed: global.seed }, &graph)?;
         report.plain_accuracy = Some(plain_accuracy);
         report.test_accuracy = test(&report.predictions);
-        report.inference = Some(choice);
+        report.inference = Some(reading.inference());
     }
     for &p in &report.predictions {
         report.class_counts[p] += 1;
@@ -215,7 +212,7 @@ impl Report for PredictReport {
         }
         let mut line = format!("{} on {}: {:.2} % right on the test set", self.model, self.data, self.test_accuracy);
         if let (Some(plain), Some(choice)) = (self.plain_accuracy, &self.inference) {
-            line += &format!(" with {}, {plain:.2} % without", choice.kind);
+            line += &format!(" with {}, {plain:.2} % without", choice);
         }
         let mut text = line + "\n" + &output::render(&table);
         if let Some(leave_at) = &self.leave_at {

@@ -9,7 +9,7 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::classifier::WhiteBox;
 use gnarl::features::FeatureScaling;
-use gnarl::inference::{Around, Choice, Crf, Defended, Part};
+use gnarl::inference::{Defended, Inference, Perturbed, Reading};
 use gnarl::nn::Network;
 use gnarl::robustness::bounds::{Distance, operator_distance};
 use gnarl::robustness::estimate::{ScoreDistances, drawn_graph};
@@ -106,7 +106,7 @@ pub struct RobustnessReport {
     seconds: f64,
     config: Config,
     #[serde(skip_serializing_if = "Option::is_none")]
-    inference: Option<Choice>,
+    inference: Option<Inference>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
 }
@@ -197,7 +197,7 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessR
         .into_iter()
         .map(|(_, network)| WhiteBox::new(network, config.preparation.operator))
         .collect::<gnarl::Result<Vec<_>>>()?;
-    let part = if args.target == Target::Structure { Part::Structure } else { Part::Features };
+    let part = if args.target == Target::Structure { Perturbed::Structure } else { Perturbed::Features };
     let inference = args.inference.choice(&data, Some(part))?;
     let bounds = match inference {
         None => models.iter().map(|model| Bounds::new(model, &graph)).collect::<gnarl::Result<Vec<_>>>(),
@@ -207,7 +207,9 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessR
     };
     let readings = models.iter().enumerate().map(|(i, model)| {
         let (split, seed) = (&splits[i % splits.len()], global.seed.wrapping_add(i as u64));
-        Reading::new(model, inference, args.inference.inference_tune, &graph, split, seed)
+        let Some(inference) = inference else { return Ok((Reading::default(), seed)) };
+        let reading = inference.fit(model, &graph, split.train())?;
+        Ok((if inference.tunes() { reading.tuned(model, &graph, split.val(), seed)? } else { reading }, seed))
     });
     let readings = readings.collect::<gnarl::Result<Vec<_>>>()?;
     let (bounds, mut no_bounds) = match bounds {
@@ -218,8 +220,11 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessR
     let mut curve = Vec::with_capacity(settings.len());
     for (&epsilon, settings) in args.epsilon.iter().zip(&settings) {
         let started = Instant::now();
-        let estimates =
-            readings.iter().map(|reading| reading.estimate(&graph, settings)).collect::<gnarl::Result<Vec<_>>>()?;
+        let estimates = models.iter().zip(&readings).map(|(model, (reading, seed))| match reading.is_plain() {
+            true => estimate(model, &graph, settings),
+            false => estimate(&Defended { model, reading, seed: *seed }, &graph, settings),
+        });
+        let estimates = estimates.collect::<gnarl::Result<Vec<_>>>()?;
         let seconds = started.elapsed().as_secs_f64();
         let found =
             if bounds.is_empty() { Ok(Vec::new()) } else { bound(&models, &bounds, &graph, settings, &estimates) };
@@ -261,38 +266,6 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessR
         report.write(stem)?;
     }
     Ok(report)
-}
-
-/// A model and how its answers are read off.
-struct Reading<'a> {
-    model: &'a WhiteBox,
-    /// The update and where its neighbours come from; none for a plain forward pass.
-    by: Option<(Crf, Around)>,
-    seed: u64,
-}
-
-impl<'a> Reading<'a> {
-    fn new(
-        model: &'a WhiteBox,
-        inference: Option<Choice>,
-        tune: bool,
-        graph: &Graph,
-        split: &Split,
-        seed: u64,
-    ) -> gnarl::Result<Self> {
-        let Some(choice) = inference else { return Ok(Self { model, by: None, seed }) };
-        let choice = if tune { choice.tuned(model, graph, graph, split, seed)? } else { choice };
-        Ok(Self { model, by: choice.around(model, graph, split)?.map(|around| (choice.crf, around)), seed })
-    }
-
-    fn estimate(&self, graph: &Graph, settings: &Settings) -> gnarl::Result<Estimate> {
-        match &self.by {
-            None => estimate(self.model, graph, settings),
-            Some((crf, around)) => {
-                estimate(&Defended { model: self.model, crf: *crf, around, seed: self.seed }, graph, settings)
-            }
-        }
-    }
 }
 
 /// A trained network for each run, with `config` left holding what was settled on the way.

@@ -3,19 +3,55 @@
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Features, Graph};
-use serde::{Deserialize, Serialize};
 
+use super::Perturbed;
 use super::crf::Neighbourhood;
 use crate::error::{Error, Result};
 use crate::robustness::flips::{FlipBall, FlipLaw, flipped};
 use crate::robustness::sample::{Ball, Norm, Sampler};
 
 /// Every row of the features uniform in the L2 ball of this radius around it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FeatureBall {
     /// The radius.
     pub radius: f64,
+    /// How alike neighbours are.
+    pub similarity: Similarity,
+}
+
+/// How alike two matrices of features are: the weight g of a neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Similarity {
+    /// Their cosine, the thesis' g.
+    Cosine,
+    /// One, whatever they are: that of a plain average.
+    One,
+}
+
+impl Similarity {
+    /// From a product and two squared norms. Of a matrix of zeros there is no cosine, and nothing speaks against it.
+    pub(super) fn of(self, product: f64, own: f64, other: f64) -> f64 {
+        match self {
+            Similarity::Cosine if own > 0.0 && other > 0.0 => (product / (own * other).sqrt()).clamp(0.0, 1.0),
+            _ => 1.0,
+        }
+    }
+}
+
+/// The radius where none is given: the thesis' for Cora.
+pub(super) fn usual_radius(part: Perturbed) -> f64 {
+    match part {
+        Perturbed::Features => 0.1,
+        Perturbed::Structure => 0.02,
+    }
+}
+
+/// What tuning tries for the radius, the smallest first.
+pub(super) fn tried_radii(part: Perturbed) -> [f64; 4] {
+    match part {
+        Perturbed::Features => [0.1, 0.3, 0.5, 0.9],
+        Perturbed::Structure => [0.005, 0.01, 0.02, 0.04],
+    }
 }
 
 impl Neighbourhood for FeatureBall {
@@ -39,13 +75,8 @@ impl Neighbourhood for FeatureBall {
             }
         }
         let graph = centre.clone().with_features(Features::Dense(drawn))?;
-        Ok(Some((graph, cosine(product, own, other))))
+        Ok(Some((graph, self.similarity.of(product, own, other))))
     }
-}
-
-/// The cosine from a product and two squared norms; of a matrix of zeros there is none, and nothing speaks against it.
-pub(super) fn cosine(product: f64, own: f64, other: f64) -> f64 {
-    if own > 0.0 && other > 0.0 { (product / (own * other).sqrt()).clamp(0.0, 1.0) } else { 1.0 }
 }
 
 /// A graph's features as a dense matrix.
@@ -69,8 +100,7 @@ pub(super) fn dense_features(graph: &Graph) -> Result<DenseMatrix<f32>> {
 }
 
 /// Graphs at most `share · m` flips away.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StructureBall {
     /// The radius in shares of the number of edges; the number of flips is rounded down.
     pub share: f64,
@@ -78,15 +108,15 @@ pub struct StructureBall {
     pub law: StructureLaw,
 }
 
-/// How the number of flips is drawn, and how alike that makes two graphs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StructureLaw {
-    /// d flips with probability `C(r, d) / 2^r`, which is also how alike graphs d flips apart are. It is not the share of the
-    /// graphs at distance d (erratum 11); the published settings are for it.
-    Thesis,
-    /// Every graph of the ball as likely as the others, all alike by one.
-    Uniform,
+gnarl_graph::named! {
+    /// How the number of flips is drawn, and how alike that makes two graphs.
+    pub enum StructureLaw as "law" {
+        /// d flips with probability `C(r, d) / 2^r`, which is also how alike graphs d flips apart are. It is not the share of the
+        /// graphs at distance d (erratum 11); the published settings are for it.
+        Thesis = "thesis",
+        /// Every graph of the ball as likely as the others, all alike by one.
+        Uniform = "uniform",
+    }
 }
 
 impl StructureBall {
@@ -148,7 +178,10 @@ mod tests {
         let answer = DenseMatrix::zeros(40, 2);
         let rng = &mut stream(1, "balls test", 0);
         for _ in 0..20 {
-            let (neighbour, alike) = FeatureBall { radius: 0.5 }.draw(&graph, &answer, rng).unwrap().unwrap();
+            let (neighbour, alike) = FeatureBall { radius: 0.5, similarity: Similarity::Cosine }
+                .draw(&graph, &answer, rng)
+                .unwrap()
+                .unwrap();
             let after = dense_features(&neighbour).unwrap();
             let squares = |row: &[f32]| row.iter().map(|x| f64::from(x * x)).sum::<f64>();
             for i in 0..40 {
@@ -165,9 +198,12 @@ mod tests {
                 + neighbour.edges().filter(|&(u, v)| !graph.has_edge(u, v)).count();
             assert!(flips <= ball.radius(&graph).unwrap() && alike == 1.0, "{flips}");
         }
-        assert!(FeatureBall { radius: 0.0 }.draw(&graph, &answer, rng).unwrap().is_none());
+        assert!(FeatureBall { radius: 0.0, similarity: Similarity::One }.draw(&graph, &answer, rng).unwrap().is_none());
         assert!(StructureBall { share: 0.0, law: StructureLaw::Thesis }.draw(&graph, &answer, rng).unwrap().is_none());
-        let e = FeatureBall { radius: f64::NAN }.draw(&graph, &answer, rng).unwrap_err().to_string();
+        let e = FeatureBall { radius: f64::NAN, similarity: Similarity::One }
+            .draw(&graph, &answer, rng)
+            .unwrap_err()
+            .to_string();
         assert!(e.contains("NaN"), "{e}");
         let e = StructureBall { share: -1.0, law: StructureLaw::Thesis }.radius(&graph).unwrap_err().to_string();
         assert!(e.contains("-1"), "{e}");

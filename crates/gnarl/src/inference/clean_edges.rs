@@ -12,13 +12,15 @@
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Graph};
 use rand::RngExt;
+use serde::{Deserialize, Serialize};
 
 use super::crf::{Crf, Neighbourhood};
 use crate::classifier::Classifier;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What a clean graph looks like to a model.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CleanEdges {
     /// How much the model's answers agree along edges, on average.
     agreement: f64,
@@ -32,6 +34,16 @@ impl CleanEdges {
     pub fn fit(model: &dyn Classifier, graph: &Graph) -> Result<Self> {
         let answer = Crf::new(1.0).output(model.scores(graph)?)?;
         Ok(Self { agreement: mean(&agreements(graph, &answer)) })
+    }
+
+    /// Refuses what no graph could have taught, as from a broken file.
+    pub(super) fn check(&self) -> Result<()> {
+        // A mean of products of probabilities, which sum to one up to rounding.
+        if (0.0..=1.0 + 1e-5).contains(&self.agreement) {
+            return Ok(());
+        }
+        let what = format!("an agreement of {} must lie in 0 to 1", self.agreement);
+        Err(Error::Graph(gnarl_graph::Error::argument("clean edges", what)))
     }
 
     /// The chance of every edge to be clean, in the order of [`Graph::edges`]; `None` where all are taken for clean.

@@ -11,13 +11,15 @@
 use gnarl_graph::random::Rng;
 use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph};
 use rand::RngExt;
+use serde::{Deserialize, Serialize};
 
 use super::balls::dense_features;
 use super::crf::Neighbourhood;
 use crate::error::{Error, Result};
 
 /// What clean features look like.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CleanFeatures {
     /// Of every column, the odds of an entry that is not zero.
     odds: Vec<f64>,
@@ -73,6 +75,22 @@ impl CleanFeatures {
         let quantile = |i: usize| values[(2 * i + 1) * values.len() / (2 * NUM_VALUES)];
         let kept = if values.len() <= NUM_VALUES { values.clone() } else { (0..NUM_VALUES).map(quantile).collect() };
         Ok(Self { odds: odds.collect(), values: kept, spread, row_total: one_total.then(|| totals[0]) })
+    }
+
+    /// Refuses what no features could have taught, as from a broken file.
+    pub(super) fn check(&self) -> Result<()> {
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let what = match self {
+            _ if self.odds.is_empty() || !self.odds.iter().all(|&odds| positive(odds)) => {
+                "odds of every feature above 0"
+            }
+            _ if self.values.is_empty() || self.values.len() > NUM_VALUES => "1 to 64 values that are not zero",
+            _ if !self.values.iter().all(|v| v.is_finite() && *v != 0.0) => "finite values that are not zero",
+            _ if !(self.spread.is_finite() && self.spread >= 0.0) => "a spread of at least 0",
+            _ if self.row_total.is_some_and(|total| !positive(total)) => "a sum of rows above 0",
+            _ => return Ok(()),
+        };
+        Err(Error::Graph(gnarl_graph::Error::argument("clean features", format!("stored ones need {what}"))))
     }
 
     /// The deviation of the noise that lies over features: what their zeros are spread by, beyond the spread of clean ones.

@@ -8,7 +8,6 @@
 use gnarl_graph::random::{Rng, mix, stream};
 use gnarl_graph::{DenseMatrix, Graph};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
@@ -22,20 +21,8 @@ pub trait Neighbourhood: Sync {
     fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>>;
 }
 
-/// What counts as a model's answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Output {
-    /// The softmax of its scores.
-    #[default]
-    Probabilities,
-    /// One for its class, zero for the others.
-    Hard,
-}
-
 /// Settings of the update.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crf {
     /// L: neighbours drawn around an input.
     pub neighbours: usize,
@@ -43,8 +30,8 @@ pub struct Crf {
     pub updates: usize,
     /// σ: the weight of the model's own answer against its neighbours'.
     pub sigma: f64,
-    /// What counts as an answer.
-    pub output: Output,
+    /// Whether a model's answer is one for its class and zero for the others, instead of the softmax of its scores.
+    pub hard: bool,
     /// End as soon as no neighbour still to come can change any node's class. The classes are those of the whole update, the
     /// distributions are not.
     pub stop_early: bool,
@@ -53,12 +40,12 @@ pub struct Crf {
 impl Crf {
     /// The thesis' L = 5 and K = 2.
     pub fn new(sigma: f64) -> Self {
-        Self { neighbours: 5, updates: 2, sigma, output: Output::Probabilities, stop_early: false }
+        Self { neighbours: 5, updates: 2, sigma, hard: false, stop_early: false }
     }
 
     /// Randomised smoothing: the plain average over neighbours.
     pub fn smoothing(neighbours: usize) -> Self {
-        Self { neighbours, updates: 1, sigma: 0.0, output: Output::Hard, stop_early: false }
+        Self { neighbours, updates: 1, sigma: 0.0, hard: true, stop_early: false }
     }
 
     /// Evaluations of the model, if every neighbour is an input of its own.
@@ -67,8 +54,8 @@ impl Crf {
     }
 
     /// Refuses settings that mean nothing or would never end.
-    pub fn check(&self) -> Result<()> {
-        let refuse = |what: String| Err(Error::Graph(gnarl_graph::Error::argument("inference", what)));
+    pub fn check(&self) -> gnarl_graph::Result<()> {
+        let refuse = |what: String| Err(gnarl_graph::Error::argument("inference", what));
         if !(0.0..=1.0).contains(&self.sigma) {
             return refuse(format!("sigma {} must lie in 0 to 1", self.sigma));
         }
@@ -110,8 +97,8 @@ impl Crf {
             return Ok(own);
         }
         let around = |i: usize| -> Result<Option<(f64, DenseMatrix<f32>)>> {
-            let path = mix(path ^ mix(i as u64 + 1));
-            let Some((neighbour, alike)) = tree.draw(centre, &own, &mut stream(path, "crf", 0))? else {
+            let (path, mut rng) = draws(path, i);
+            let Some((neighbour, alike)) = tree.draw(centre, &own, &mut rng)? else {
                 return Ok(None);
             };
             let answer = tree.evaluate(&neighbour)?;
@@ -137,18 +124,23 @@ impl Crf {
         if scores.data().iter().any(|s| s.is_nan()) {
             return Err(Error::Graph(gnarl_graph::Error::argument("inference", "the model answers NaN")));
         }
-        match self.output {
-            Output::Probabilities => softmax_rows(&mut scores),
-            Output::Hard => {
-                for i in 0..scores.num_rows() {
-                    let row = scores.row_mut(i);
-                    let class = argmax(row);
-                    row.iter_mut().enumerate().for_each(|(c, s)| *s = f32::from(u8::from(c == class)));
-                }
-            }
+        if !self.hard {
+            softmax_rows(&mut scores);
+            return Ok(scores);
+        }
+        for i in 0..scores.num_rows() {
+            let row = scores.row_mut(i);
+            let class = argmax(row);
+            row.iter_mut().enumerate().for_each(|(c, s)| *s = f32::from(u8::from(c == class)));
         }
         Ok(scores)
     }
+}
+
+/// The path of a place's neighbour and the stream that it is drawn by.
+pub(super) fn draws(path: u64, neighbour: usize) -> (u64, Rng) {
+    let path = mix(path ^ mix(neighbour as u64 + 1));
+    (path, stream(path, "crf", 0))
 }
 
 /// More than any study asks for: a slip of the finger should not run for days.
@@ -338,7 +330,7 @@ mod tests {
 
     #[test]
     fn smoothing_is_the_plain_average() {
-        let crf = Crf { output: Output::Probabilities, ..Crf::smoothing(400) };
+        let crf = Crf { hard: false, ..Crf::smoothing(400) };
         let found = answer(crf, &Coin);
         // 400 coins: 6 deviations of the mean are 0.0075.
         assert!((found[0] - 0.375).abs() < 0.0075 && (found[2] - 0.675).abs() < 0.0075, "{found:?}");

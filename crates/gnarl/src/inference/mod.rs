@@ -3,108 +3,225 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | [`plain`], [`robust_crf`], [`smoothing`], [`clean_crf`] | the choices of [`Inference`], one file each |
+//! | [`reading`] | a choice fitted to a model: what a fitted model owns and a file keeps |
 //! | [`crf`] | RobustCRF's update over a tree of neighbours; randomised smoothing is a special case of it |
 //! | [`balls`] | the thesis' neighbours: uniform in a ball of features, or some flips of edges away |
 //! | [`clean_features`], [`clean_edges`] | ours: neighbours that look like clean inputs |
-//! | [`choice`] | settings, with the thesis' values for its datasets |
 //! | [`external`] | a program in any language as a model, over a line protocol |
 //! | [`size`] | how many neighbours a graph has at least (lemma `crf:lem:size_CRF`) |
 //!
-//! Everything works on a [`Classifier`], and a model with its inference is one again
-//! ([`Defended`]), so that it can be attacked, measured and defended once more. To add a neighbourhood: one file, one entry in
-//! [`Around`].
+//! Everything works on a [`Classifier`], and a model with its inference is one again ([`Defended`]), so that it can be attacked,
+//! measured and defended once more. To add an inference: one file that implements [`Method`], one line in [`Inference`].
 
 pub mod balls;
-pub mod choice;
+pub mod clean_crf;
 pub mod clean_edges;
 pub mod clean_features;
 pub mod crf;
 pub mod external;
+pub mod plain;
+pub mod reading;
 mod reduced;
+pub mod robust_crf;
 pub mod size;
+pub mod smoothing;
 
-use std::fmt;
+use gnarl_graph::Graph;
+use serde::{Deserialize, Serialize};
 
-use gnarl_graph::{DenseMatrix, Graph};
-use serde::Serialize;
-
-pub use balls::{FeatureBall, StructureBall};
-pub use choice::{Choice, Kind, Part};
+pub use balls::{FeatureBall, Similarity, StructureBall, StructureLaw};
+pub use clean_crf::CleanCrf;
 pub use clean_edges::CleanEdges;
 pub use clean_features::CleanFeatures;
-pub use crf::{Crf, Neighbourhood, Output};
+pub use crf::{Crf, Neighbourhood};
 pub use external::External;
+pub use plain::Plain;
+pub use reading::{Defended, Reading};
+pub use robust_crf::RobustCrf;
 pub use size::log2_neighbours_at_least;
+pub use smoothing::Smoothing;
 
 use crate::classifier::Classifier;
 use crate::error::Result;
 
+gnarl_graph::choices! {
+    /// How answers are read off a model.
+    pub enum Inference: dyn Method as "inference" {
+        Plain(plain::Plain),
+        RobustCrf(robust_crf::RobustCrf),
+        Smoothing(smoothing::Smoothing),
+        CleanCrf(clean_crf::CleanCrf),
+    }
+}
+
+gnarl_graph::named! {
+    /// The part of an input that neighbours differ in.
+    pub enum Perturbed as "part" {
+        /// The features.
+        Features = "features",
+        /// The edges.
+        Structure = "structure",
+    }
+}
+
+/// What an entry of [`Inference`] has to say: an update ([`Crf`]) and the neighbours it goes over.
+pub trait Method {
+    /// The same with neighbours that differ in this part, where that was left open.
+    fn on(&self, part: Perturbed) -> Inference;
+
+    /// The update, with its usual values where settings are open; `None` for one forward pass.
+    fn update(&self) -> Option<Crf>;
+
+    /// Where neighbours come from; `None` for one forward pass, and where a prior is needed and missing.
+    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>>;
+
+    /// What is learned from the graph that the model was trained on, and from its training nodes.
+    fn learn(&self, _model: &dyn Classifier, _trained_on: &Graph, _train: &[u32]) -> Result<Option<Prior>> {
+        Ok(None)
+    }
+
+    /// Whether sigma and radius are to be chosen on the validation nodes of every input.
+    fn tunes(&self) -> bool {
+        false
+    }
+
+    /// What tuning tries, the setting that changes least first.
+    fn candidates(&self) -> Vec<Inference> {
+        Vec::new()
+    }
+}
+
+impl Inference {
+    /// With neighbours that differ in this part, where that was left open.
+    pub fn on(self, part: Perturbed) -> Self {
+        self.method().on(part)
+    }
+
+    /// Whether sigma and radius are to be chosen on the validation nodes of every input ([`Reading::tuned`]).
+    pub fn tunes(&self) -> bool {
+        self.method().tunes()
+    }
+
+    /// Evaluations of the model for one answer, at most.
+    pub fn evaluations(&self) -> usize {
+        self.method().update().map_or(1, |crf| crf.evaluations())
+    }
+
+    /// Learns what it needs to know of the graph that the model was trained on.
+    pub fn fit(&self, model: &dyn Classifier, trained_on: &Graph, train: &[u32]) -> Result<Reading> {
+        self.check()?;
+        Reading::new(*self, self.method().learn(model, trained_on, train)?)
+    }
+}
+
 /// Where neighbours of an input come from.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Around {
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Around<'a> {
     /// Uniform in a ball of features.
     Features(FeatureBall),
     /// Some flips of edges away.
     Structure(StructureBall),
-    /// Ours: features as they would be without noise.
-    CleanFeatures(#[serde(skip)] CleanFeatures),
-    /// Ours: without the edges that do not look like the training graph's.
-    CleanEdges(#[serde(skip)] CleanEdges),
+    /// Ours: inputs that look clean.
+    Clean(&'a Prior),
 }
 
-impl Around {
+impl Around<'_> {
     fn neighbourhood(&self) -> &dyn Neighbourhood {
         match self {
             Around::Features(ball) => ball,
             Around::Structure(ball) => ball,
-            Around::CleanFeatures(prior) => prior,
-            Around::CleanEdges(prior) => prior,
+            Around::Clean(Prior::Features(prior)) => prior,
+            Around::Clean(Prior::Edges(prior)) => prior,
         }
     }
 }
 
-/// A model whose answers are read off by agreement over a neighbourhood of inputs. It has no gradient of its own: an attacker who
-/// wants one looks into the model.
-pub struct Defended<'a> {
-    /// The model.
-    pub model: &'a dyn Classifier,
-    /// The update.
-    pub crf: Crf,
-    /// Where neighbours come from.
-    pub around: &'a Around,
-    /// Fixes every draw.
-    pub seed: u64,
+/// What was learned of clean inputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prior {
+    /// Features as they are without noise.
+    Features(CleanFeatures),
+    /// How edges join alike nodes.
+    Edges(CleanEdges),
 }
 
-impl Defended<'_> {
-    /// A distribution over the classes for every node.
-    pub fn distributions(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        self.crf.check()?;
-        if let Some(white) = self.model.white_box()
-            && let Some(answer) = reduced::answer(&self.crf, white, self.around, graph, self.seed)?
-        {
-            return Ok(answer);
+/// Refuses a radius that is none.
+fn check_radius(radius: Option<f64>) -> gnarl_graph::Result<()> {
+    match radius {
+        Some(radius) if !(radius >= 0.0 && radius.is_finite()) => {
+            Err(gnarl_graph::Error::argument("inference", format!("a radius of {radius} must be at least 0")))
         }
-        self.crf.answer(self.model, self.around.neighbourhood(), graph, self.seed)
+        _ => Ok(()),
     }
 }
 
-impl Classifier for Defended<'_> {
-    fn num_classes(&self) -> usize {
-        self.model.num_classes()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_says_what_is_stored_and_names_are_read_back() {
+        gnarl_graph::names::assert_listed(Inference::LIST, Inference::all().map(|i| i.stored()));
+        for inference in Inference::all() {
+            assert_eq!(inference.name().to_uppercase().parse::<Inference>().unwrap(), inference);
+            let text = serde_json::to_string(&inference).unwrap();
+            assert_eq!(serde_json::from_str::<Inference>(&text).unwrap(), inference, "{text}");
+        }
+        assert_eq!(
+            Inference::LIST.iter().map(|i| i.name).collect::<Vec<_>>(),
+            ["plain", "robust-crf", "smoothing", "clean-crf"]
+        );
+        let e = "robust".parse::<Inference>().unwrap_err().to_string();
+        assert!(e.contains("robust-crf"), "{e}");
     }
 
-    /// Logarithms of the distributions: their softmax is what was agreed on.
-    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        let agreed = self.distributions(graph)?;
-        let logarithms = agreed.data().iter().map(|&p| p.max(f32::MIN_POSITIVE).ln()).collect();
-        Ok(DenseMatrix::new(agreed.num_rows(), agreed.num_cols(), logarithms)?)
+    #[test]
+    fn a_part_is_filled_in_only_where_it_is_open() {
+        let open = Inference::from(RobustCrf::new());
+        let on = |inference: Inference| inference.stored().unwrap().get("on").cloned();
+        assert_eq!(on(open.on(Perturbed::Structure)), Some("structure".into()));
+        assert_eq!(on(open.on(Perturbed::Structure).on(Perturbed::Features)), Some("structure".into()));
+        assert_eq!(Inference::from(Plain {}).on(Perturbed::Structure), Inference::from(Plain {}));
     }
-}
 
-impl fmt::Debug for Defended<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Defended").field("crf", &self.crf).field("around", self.around).finish_non_exhaustive()
+    #[test]
+    fn settings_that_mean_nothing_are_refused_in_one_line() {
+        let fail = |name: &str, setting: &str, value: &str| {
+            let inference = name.parse::<Inference>().unwrap();
+            inference.with(&[(setting.to_string(), value.to_string())]).unwrap_err().to_string()
+        };
+        for (name, setting, value, what) in [
+            ("robust-crf", "sigma", "2", "sigma 2 must lie in 0 to 1"),
+            ("clean-crf", "sigma", "-0.1", "sigma -0.1 must lie in 0 to 1"),
+            ("robust-crf", "radius", "-1", "a radius of -1 must be at least 0"),
+            ("smoothing", "radius", "nan", "radius: 'nan' does not fit"),
+            ("smoothing", "neighbours", "0", "there must be a neighbour"),
+            ("robust-crf", "neighbours", "5000", "evaluations"),
+            ("clean-crf", "radius", "1", "radius: belongs to robust-crf and smoothing, and the inference is clean-crf"),
+            ("plain", "hard", "true", "the inference is plain"),
+            ("robust-crf", "on", "edges", "unknown part 'edges'"),
+        ] {
+            let e = fail(name, setting, value);
+            assert!(e.contains(what) && !e.contains('\n'), "{name} {setting}={value}: {e}");
+        }
+    }
+
+    #[test]
+    fn open_settings_mean_coras_values() {
+        let values = |part: Perturbed| {
+            let crf = Inference::from(RobustCrf::new()).on(part);
+            let radius = match crf.method().around(None) {
+                Some(Around::Features(ball)) => ball.radius,
+                Some(Around::Structure(ball)) => ball.share,
+                other => panic!("{other:?}"),
+            };
+            (radius, crf.method().update().unwrap().sigma)
+        };
+        assert_eq!(values(Perturbed::Features), (0.1, 0.9));
+        assert_eq!(values(Perturbed::Structure), (0.02, 0.05));
+        let evaluations: Vec<usize> = Inference::all().map(|i| i.evaluations()).collect();
+        assert_eq!(evaluations, [1, 31, 101, 31]);
     }
 }

@@ -1,19 +1,19 @@
 //! The same update with less work, for a network whose first maps are linear and narrow
 //! ([`Reduced`](crate::classifier::Reduced)).
 //!
-//! Around features, a neighbour is drawn as the network hears it: a few coordinates for each node, and of the rest of a row only
-//! its length. How alike it is needs one more coordinate: with `x = x_heard + x_rest`, the product of x and a step z is that of
-//! the heard coordinates plus `|x_rest|` times z's coordinate along `x_rest`, which is Gaussian like the others, whatever the
-//! direction; so it is again around the neighbour. The law of everything that enters the update is exact. Around a structure,
-//! the coordinates are computed once for all graphs.
+//! Around features, a neighbour is drawn in the span of the network's first maps: a few coordinates for each node, and of the
+//! rest of a row only its length. How alike it is needs one more coordinate: with `x = x_span + x_rest`, the product of x and a
+//! step z is that of the coordinates in the span plus `|x_rest|` times z's coordinate along `x_rest`, which is Gaussian like the
+//! others, whatever the direction; so it is again around the neighbour. The law of everything that enters the update is exact.
+//! Around a structure, the coordinates are computed once for all graphs.
 
 use candle_core::{Device, Tensor};
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Graph};
 
-use super::Around;
-use super::balls::cosine;
+use super::balls::Similarity;
 use super::crf::{Crf, Neighbourhood, Tree};
+use super::{Around, Prior};
 use crate::classifier::{Reduced, WhiteBox, to_matrix};
 use crate::error::Result;
 use crate::nn::{Input, Propagation};
@@ -23,7 +23,7 @@ use crate::robustness::sample::ReducedBall;
 pub(super) fn answer(
     crf: &Crf,
     model: &WhiteBox,
-    around: &Around,
+    around: &Around<'_>,
     graph: &Graph,
     seed: u64,
 ) -> Result<Option<DenseMatrix<f32>>> {
@@ -32,13 +32,14 @@ pub(super) fn answer(
     let coordinates = reduced.coordinates(&input)?;
     let answer = match around {
         Around::Features(ball) if ball.radius > 0.0 => {
+            let similarity = ball.similarity;
             let ball = ReducedBall::new(ball.radius, input.dim(), reduced.dim())?;
-            let tree = Heard { crf, model, reduced, propagation: model.propagation(graph)?, ball };
+            let tree = InSpan { crf, model, reduced, propagation: model.propagation(graph)?, ball, similarity };
             let centre = Point::new(&input, &coordinates)?;
             let own = tree.evaluate(&centre)?;
             crf.update(&tree, &centre, own, crf.updates, seed)?
         }
-        Around::Structure(_) | Around::CleanEdges(_) => {
+        Around::Structure(_) | Around::Clean(Prior::Edges(_)) => {
             let tree = Rewired { crf, model, reduced, coordinates, neighbourhood: around.neighbourhood() };
             let own = tree.evaluate(graph)?;
             crf.update(&tree, graph, own, crf.updates, seed)?
@@ -48,11 +49,11 @@ pub(super) fn answer(
     Ok(Some(answer))
 }
 
-/// Features as a network hears them.
+/// Features in the span of the first maps.
 struct Point {
-    /// `[nodes, heard]`
-    heard: Vec<f32>,
-    /// The length of what is not heard, for each node.
+    /// `[nodes, width]`
+    span: Vec<f32>,
+    /// The length of what lies outside, for each node.
     rest: Vec<f64>,
     /// Of the whole matrix.
     squared_norm: f64,
@@ -60,12 +61,12 @@ struct Point {
 
 impl Point {
     fn new(input: &Input, coordinates: &Tensor) -> Result<Self> {
-        let heard = coordinates.flatten_all()?.to_vec1::<f32>()?;
+        let span = coordinates.flatten_all()?.to_vec1::<f32>()?;
         let squares = row_squares(input)?;
         let width = coordinates.dims()[1];
-        let inside = heard.chunks_exact(width.max(1)).map(squared);
+        let inside = span.chunks_exact(width.max(1)).map(squared);
         let rest = squares.iter().zip(inside).map(|(all, inside)| (all - inside).max(0.0).sqrt()).collect();
-        Ok(Self { heard, rest, squared_norm: squares.iter().sum() })
+        Ok(Self { span, rest, squared_norm: squares.iter().sum() })
     }
 }
 
@@ -87,43 +88,44 @@ fn row_squares(input: &Input) -> Result<Vec<f64>> {
     })
 }
 
-struct Heard<'a> {
+struct InSpan<'a> {
     crf: &'a Crf,
     model: &'a WhiteBox,
     reduced: &'a Reduced,
     propagation: Propagation,
     ball: ReducedBall,
+    similarity: Similarity,
 }
 
-impl Tree for Heard<'_> {
+impl Tree for InSpan<'_> {
     type Input = Point;
 
     fn evaluate(&self, point: &Point) -> Result<DenseMatrix<f32>> {
         let shape = (point.rest.len(), self.reduced.dim());
-        let coordinates = Tensor::from_slice(&point.heard, shape, &Device::Cpu)?;
+        let coordinates = Tensor::from_slice(&point.span, shape, &Device::Cpu)?;
         self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &self.propagation, &coordinates)?)?)
     }
 
     fn draw(&self, centre: &Point, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Point, f64)>> {
         let width = self.reduced.dim();
-        let mut heard = vec![0f32; centre.heard.len()];
-        let beyond = self.ball.rows_and_beyond(&mut heard, rng);
+        let mut span = vec![0f32; centre.span.len()];
+        let beyond = self.ball.rows_and_beyond(&mut span, rng);
         let mut rest = Vec::with_capacity(centre.rest.len());
         let (mut product, mut length) = (0.0, 0.0);
-        let rows = heard.chunks_exact_mut(width).zip(centre.heard.chunks_exact(width));
+        let rows = span.chunks_exact_mut(width).zip(centre.span.chunks_exact(width));
         for ((step, row), (&outside, beyond)) in rows.zip(centre.rest.iter().zip(&beyond)) {
-            let along_heard: f32 = step.iter().zip(row).map(|(z, x)| z * x).sum();
-            let step_heard: f32 = step.iter().map(|z| z * z).sum();
+            let along_span: f32 = step.iter().zip(row).map(|(z, x)| z * x).sum();
+            let step_span: f32 = step.iter().map(|z| z * z).sum();
             step.iter_mut().zip(row).for_each(|(z, x)| *z += x);
-            product += f64::from(along_heard) + outside * beyond.along;
+            product += f64::from(along_span) + outside * beyond.along;
             length += beyond.squared_norm;
-            let step_rest = beyond.squared_norm - f64::from(step_heard);
+            let step_rest = beyond.squared_norm - f64::from(step_span);
             rest.push((outside * outside + 2.0 * outside * beyond.along + step_rest).max(0.0).sqrt());
         }
         let own = centre.squared_norm;
         let other = own + 2.0 * product + length;
-        let alike = cosine(own + product, own, other);
-        Ok(Some((Point { heard, rest, squared_norm: other }, alike)))
+        let alike = self.similarity.of(own + product, own, other);
+        Ok(Some((Point { span, rest, squared_norm: other }, alike)))
     }
 }
 
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn around_features_both_ways_agree_in_the_mean() {
         let (model, graph) = scene();
-        let ball = FeatureBall { radius: 8.0 };
+        let ball = FeatureBall { radius: 8.0, similarity: Similarity::Cosine };
         let crf = Crf { neighbours: 3000, updates: 1, ..Crf::new(0.1) };
         let short = answer(&crf, &model, &Around::Features(ball), &graph, 7).unwrap().unwrap();
         let long = crf.answer(&model, &ball, &graph, 8).unwrap();
@@ -201,16 +203,17 @@ mod tests {
     #[test]
     fn neighbours_are_alike_by_the_same_law() {
         let (model, graph) = scene();
-        let (ball, input) = (FeatureBall { radius: 2.0 }, model.input(&graph).unwrap());
+        let (ball, input) = (FeatureBall { radius: 2.0, similarity: Similarity::Cosine }, model.input(&graph).unwrap());
         let reduced = model.reduced().unwrap().unwrap();
         let crf = Crf::new(0.5);
-        let heard_ball = ReducedBall::new(2.0, 40, reduced.dim()).unwrap();
-        let tree = Heard {
+        let span_ball = ReducedBall::new(2.0, 40, reduced.dim()).unwrap();
+        let tree = InSpan {
             crf: &crf,
             model: &model,
             reduced,
             propagation: model.propagation(&graph).unwrap(),
-            ball: heard_ball,
+            ball: span_ball,
+            similarity: Similarity::Cosine,
         };
         let centre = Point::new(&input, &reduced.coordinates(&input).unwrap()).unwrap();
         let none = DenseMatrix::zeros(30, 3);

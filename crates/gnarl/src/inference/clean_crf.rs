@@ -1,0 +1,108 @@
+//! Ours: RobustCRF's update over neighbours that look like clean inputs ([`CleanFeatures`], [`CleanEdges`]). There is no ball
+//! and no radius: how far neighbours lie is read off the input.
+
+use gnarl_graph::Graph;
+use gnarl_graph::names::{Choice, Setting};
+use serde::{Deserialize, Serialize};
+
+use super::robust_crf::SIGMAS;
+use super::{Around, CleanEdges, CleanFeatures, Crf, Inference, Method, Perturbed, Prior};
+use crate::classifier::Classifier;
+use crate::error::Result;
+
+/// Settings of agreement over inputs that look clean.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct CleanCrf {
+    /// What neighbours differ in; open means features, unless an attack says otherwise.
+    pub on: Option<Perturbed>,
+    /// L: neighbours drawn around an input.
+    pub neighbours: usize,
+    /// K: updates.
+    pub updates: usize,
+    /// σ: the weight of the model's own answer.
+    pub sigma: Option<f64>,
+    /// Whether classes are averaged instead of probabilities.
+    pub hard: bool,
+    /// Whether to end as soon as no class can change any more.
+    pub stop_early: bool,
+    /// Whether sigma is chosen on validation nodes.
+    pub tune: bool,
+}
+
+/// How much an input's own answer counts beside that of cleaned ones: little, since it is the one that was attacked.
+const SIGMA: f64 = 0.05;
+
+impl CleanCrf {
+    /// RobustCRF's L = 5 and K = 2.
+    pub const fn new() -> Self {
+        Self { on: None, neighbours: 5, updates: 2, sigma: None, hard: false, stop_early: false, tune: false }
+    }
+
+    fn crf(&self) -> Crf {
+        let Self { neighbours, updates, hard, stop_early, .. } = *self;
+        Crf { neighbours, updates, sigma: self.sigma.unwrap_or(SIGMA), hard, stop_early }
+    }
+}
+
+impl Default for CleanCrf {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Choice for CleanCrf {
+    const NAME: &'static str = "clean-crf";
+    const ABOUT: &'static str = "agreement over inputs that look clean (ours)";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new(
+            "on",
+            "PART",
+            "what neighbours differ in, features or structure [what is attacked, else features]",
+        )
+        .flag("inference-on"),
+        Setting::new("neighbours", "L", "neighbours drawn around an input [5]"),
+        Setting::new("updates", "K", "updates: neighbours of neighbours are asked from 2 on [2]"),
+        Setting::new("sigma", "X", "weight of the model's own answer, 0 to 1 [0.05]").flag("crf-sigma"),
+        Setting::new("hard", "BOOL", "average classes instead of probabilities [false]"),
+        Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [false]"),
+        Setting::new("tune", "BOOL", "choose sigma by the accuracy on validation nodes [false]").flag("inference-tune"),
+    ];
+
+    fn check(&self) -> gnarl_graph::Result<()> {
+        self.crf().check()
+    }
+}
+
+impl Method for CleanCrf {
+    fn on(&self, part: Perturbed) -> Inference {
+        Self { on: self.on.or(Some(part)), ..*self }.into()
+    }
+
+    fn update(&self) -> Option<Crf> {
+        Some(self.crf())
+    }
+
+    fn learn(&self, model: &dyn Classifier, trained_on: &Graph, train: &[u32]) -> Result<Option<Prior>> {
+        Ok(Some(match self.on.unwrap_or(Perturbed::Features) {
+            Perturbed::Features => Prior::Features(CleanFeatures::fit(trained_on, train)?),
+            Perturbed::Structure => Prior::Edges(CleanEdges::fit(model, trained_on)?),
+        }))
+    }
+
+    fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>> {
+        match (self.on.unwrap_or(Perturbed::Features), prior?) {
+            (Perturbed::Features, prior @ Prior::Features(_)) => Some(Around::Clean(prior)),
+            (Perturbed::Structure, prior @ Prior::Edges(_)) => Some(Around::Clean(prior)),
+            _ => None,
+        }
+    }
+
+    fn tunes(&self) -> bool {
+        self.tune
+    }
+
+    fn candidates(&self) -> Vec<Inference> {
+        SIGMAS.iter().map(|&sigma| Self { sigma: Some(sigma), ..*self }.into()).collect()
+    }
+}

@@ -1,0 +1,131 @@
+//! The thesis' RobustCRF: agreement over a ball of inputs (sec. 6.3).
+
+use gnarl_graph::names::{Choice, Setting};
+use serde::{Deserialize, Serialize};
+
+use super::balls::{FeatureBall, Similarity, StructureBall, StructureLaw, tried_radii, usual_radius};
+use super::{Around, Crf, Inference, Method, Perturbed, Prior, check_radius};
+
+/// RobustCRF's settings. An open sigma or radius has the thesis' value for Cora (tables `crf:tab:param_CRF_features` and
+/// `crf:tab:param_CRF_structure`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RobustCrf {
+    /// What neighbours differ in; open means features, unless an attack says otherwise.
+    pub on: Option<Perturbed>,
+    /// L: neighbours drawn around an input.
+    pub neighbours: usize,
+    /// K: updates.
+    pub updates: usize,
+    /// σ: the weight of the model's own answer.
+    pub sigma: Option<f64>,
+    /// Of the ball: a norm of features, or a share of the edges.
+    pub radius: Option<f64>,
+    /// Whether classes are averaged instead of probabilities.
+    pub hard: bool,
+    /// Whether to end as soon as no class can change any more.
+    pub stop_early: bool,
+    /// Of a ball of structures: how the number of flips is drawn.
+    pub law: StructureLaw,
+    /// Whether sigma and radius are chosen on validation nodes.
+    pub tune: bool,
+}
+
+impl RobustCrf {
+    /// The thesis' L = 5 and K = 2.
+    pub const fn new() -> Self {
+        Self {
+            on: None,
+            neighbours: 5,
+            updates: 2,
+            sigma: None,
+            radius: None,
+            hard: false,
+            stop_early: false,
+            law: StructureLaw::Thesis,
+            tune: false,
+        }
+    }
+
+    fn part(&self) -> Perturbed {
+        self.on.unwrap_or(Perturbed::Features)
+    }
+
+    fn crf(&self) -> Crf {
+        let sigma = self.sigma.unwrap_or(match self.part() {
+            Perturbed::Features => 0.9,
+            Perturbed::Structure => 0.05,
+        });
+        let Self { neighbours, updates, hard, stop_early, .. } = *self;
+        Crf { neighbours, updates, sigma, hard, stop_early }
+    }
+}
+
+impl Default for RobustCrf {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Choice for RobustCrf {
+    const NAME: &'static str = "robust-crf";
+    const ABOUT: &'static str = "agreement over a ball of inputs (the thesis' RobustCRF)";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new(
+            "on",
+            "PART",
+            "what neighbours differ in, features or structure [what is attacked, else features]",
+        )
+        .flag("inference-on"),
+        Setting::new("neighbours", "L", "neighbours drawn around an input [5]"),
+        Setting::new("updates", "K", "updates: neighbours of neighbours are asked from 2 on [2]"),
+        Setting::new("sigma", "X", "weight of the model's own answer, 0 to 1 [the thesis' for the dataset]")
+            .flag("crf-sigma"),
+        Setting::new(
+            "radius",
+            "X",
+            "of the ball: a norm of features, or a share of edges [the thesis' for the dataset]",
+        ),
+        Setting::new("hard", "BOOL", "average classes instead of probabilities [false]"),
+        Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [false]"),
+        Setting::new("law", "LAW", "on structure, how the number of flips is drawn: thesis or uniform [thesis]"),
+        Setting::new("tune", "BOOL", "choose sigma and radius by the accuracy on validation nodes [false]")
+            .flag("inference-tune"),
+    ];
+
+    fn check(&self) -> gnarl_graph::Result<()> {
+        check_radius(self.radius)?;
+        self.crf().check()
+    }
+}
+
+/// What tuning tries for sigma: from the model's own answer to its neighbours'.
+pub(super) const SIGMAS: [f64; 6] = [0.95, 0.9, 0.8, 0.5, 0.2, 0.05];
+
+impl Method for RobustCrf {
+    fn on(&self, part: Perturbed) -> Inference {
+        Self { on: self.on.or(Some(part)), ..*self }.into()
+    }
+
+    fn update(&self) -> Option<Crf> {
+        Some(self.crf())
+    }
+
+    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
+        let radius = self.radius.unwrap_or(usual_radius(self.part()));
+        Some(match self.part() {
+            Perturbed::Features => Around::Features(FeatureBall { radius, similarity: Similarity::Cosine }),
+            Perturbed::Structure => Around::Structure(StructureBall { share: radius, law: self.law }),
+        })
+    }
+
+    fn tunes(&self) -> bool {
+        self.tune
+    }
+
+    fn candidates(&self) -> Vec<Inference> {
+        let radii = tried_radii(self.part());
+        let settings = SIGMAS.iter().flat_map(|&sigma| radii.iter().map(move |&radius| (sigma, radius)));
+        settings.map(|(sigma, radius)| Self { sigma: Some(sigma), radius: Some(radius), ..*self }.into()).collect()
+    }
+}

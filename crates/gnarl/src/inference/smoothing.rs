@@ -1,0 +1,169 @@
+//! Randomised smoothing (Cohen et al. 2019): the plain average over a ball of inputs. It is the control of RobustCRF: the same
+//! neighbours, all of one weight, and none of the model's own answer.
+
+use gnarl_graph::names::{Choice, Setting};
+use serde::{Deserialize, Serialize};
+
+use super::balls::{FeatureBall, Similarity, StructureBall, StructureLaw, tried_radii, usual_radius};
+use super::{Around, Crf, Inference, Method, Perturbed, Prior, check_radius};
+
+/// Smoothing's settings. An open radius has the thesis' value for Cora.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Smoothing {
+    /// What neighbours differ in; open means features, unless an attack says otherwise.
+    pub on: Option<Perturbed>,
+    /// Neighbours averaged over.
+    pub neighbours: usize,
+    /// Of the ball: a norm of features, or a share of the edges.
+    pub radius: Option<f64>,
+    /// Whether classes are averaged instead of probabilities.
+    pub hard: bool,
+    /// Whether the radius is chosen on validation nodes.
+    pub tune: bool,
+}
+
+impl Smoothing {
+    /// The majority over a hundred neighbours.
+    pub const fn new() -> Self {
+        Self { on: None, neighbours: 100, radius: None, hard: true, tune: false }
+    }
+
+    fn part(&self) -> Perturbed {
+        self.on.unwrap_or(Perturbed::Features)
+    }
+
+    fn crf(&self) -> Crf {
+        Crf { hard: self.hard, ..Crf::smoothing(self.neighbours) }
+    }
+}
+
+impl Default for Smoothing {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Choice for Smoothing {
+    const NAME: &'static str = "smoothing";
+    const ABOUT: &'static str = "the plain average over a ball of inputs (randomised smoothing)";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new(
+            "on",
+            "PART",
+            "what neighbours differ in, features or structure [what is attacked, else features]",
+        )
+        .flag("inference-on"),
+        Setting::new("neighbours", "L", "neighbours averaged over [100]"),
+        Setting::new(
+            "radius",
+            "X",
+            "of the ball: a norm of features, or a share of edges [the thesis' for the dataset]",
+        ),
+        Setting::new("hard", "BOOL", "average classes instead of probabilities [true]"),
+        Setting::new("tune", "BOOL", "choose the radius by the accuracy on validation nodes [false]")
+            .flag("inference-tune"),
+    ];
+
+    fn check(&self) -> gnarl_graph::Result<()> {
+        check_radius(self.radius)?;
+        self.crf().check()
+    }
+}
+
+impl Method for Smoothing {
+    fn on(&self, part: Perturbed) -> Inference {
+        Self { on: self.on.or(Some(part)), ..*self }.into()
+    }
+
+    fn update(&self) -> Option<Crf> {
+        Some(self.crf())
+    }
+
+    fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
+        let radius = self.radius.unwrap_or(usual_radius(self.part()));
+        Some(match self.part() {
+            Perturbed::Features => Around::Features(FeatureBall { radius, similarity: Similarity::One }),
+            Perturbed::Structure => Around::Structure(StructureBall { share: radius, law: StructureLaw::Uniform }),
+        })
+    }
+
+    fn tunes(&self) -> bool {
+        self.tune
+    }
+
+    fn candidates(&self) -> Vec<Inference> {
+        tried_radii(self.part()).iter().map(|&radius| Self { radius: Some(radius), ..*self }.into()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classifier::{Classifier, FromFn, WhiteBox};
+    use crate::inference::crf::{Neighbourhood, draws};
+    use crate::nn::{Backbone, Network, NetworkConfig};
+    use crate::operator::OperatorChoice;
+    use gnarl_graph::{DenseMatrix, Features, Graph};
+
+    fn graph(nodes: usize, width: usize) -> Graph {
+        let values = (0..nodes * width).map(|i| ((i * 7919 % 13) as f32 - 6.0) / 6.0).collect();
+        let features = Features::Dense(DenseMatrix::new(nodes, width, values).unwrap());
+        gnarl_graph::generate::erdos_renyi(nodes, 0.2, 1).unwrap().with_features(features).unwrap()
+    }
+
+    /// The sign of a node's first feature decides, steeply, so that draws far from the input weigh as much as those close by.
+    fn model() -> impl Classifier {
+        FromFn {
+            num_classes: 2,
+            function: |graph: &Graph| {
+                let Some(Features::Dense(x)) = graph.features() else { panic!("dense features") };
+                let scores = (0..x.num_rows()).flat_map(|i| [8.0 * x.row(i)[0], 0.0]).collect();
+                Ok(DenseMatrix::new(x.num_rows(), 2, scores)?)
+            },
+        }
+    }
+
+    #[test]
+    fn on_features_it_is_the_plain_average_over_the_same_draws() {
+        let (graph, model, seed, count) = (graph(12, 2), model(), 5, 9);
+        // A radius as large as the rows: by cosines the weights of draws would differ widely.
+        let smoothing = Smoothing { neighbours: count, radius: Some(2.0), hard: false, ..Smoothing::new() };
+        let reading = Inference::from(smoothing).fit(&model, &graph, &[]).unwrap();
+        let found = reading.answer(&model, &graph, seed).unwrap();
+
+        let ball = FeatureBall { radius: 2.0, similarity: Similarity::Cosine };
+        let (mut plain, mut weighed, mut weights) = ([0.0; 24], [0.0; 24], 0.0);
+        for i in 0..count {
+            let (near, cosine) = ball.draw(&graph, &found, &mut draws(seed, i).1).unwrap().unwrap();
+            let scores = model.scores(&near).unwrap();
+            for (node, row) in scores.data().chunks(2).enumerate() {
+                let first = 1.0 / (1.0 + f64::from(row[1] - row[0]).exp());
+                for (class, p) in [first, 1.0 - first].into_iter().enumerate() {
+                    plain[2 * node + class] += p / count as f64;
+                    weighed[2 * node + class] += cosine * p;
+                }
+            }
+            weights += cosine;
+        }
+        let apart = |a: &[f32], b: &[f64]| a.iter().zip(b).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
+        assert!(apart(found.data(), &plain) < 1e-6, "{:?}, not {plain:?}", found.data());
+        let weighed: Vec<f64> = weighed.iter().map(|w| w / weights).collect();
+        assert!(apart(found.data(), &weighed) > 0.01, "cosines would not show");
+    }
+
+    /// The shortcut draws neighbours as the network's first maps see them; their weights are one there, too.
+    #[test]
+    fn the_shortcut_weighs_neighbours_alike() {
+        let graph = graph(30, 40);
+        let network = Network::new(&NetworkConfig { hidden: 4, ..NetworkConfig::new(Backbone::Gcn) }, 40, 3, 1.0, 5);
+        let model = WhiteBox::new(network.unwrap(), OperatorChoice::Usual).unwrap();
+        assert!(model.reduced().unwrap().is_some());
+        // Classes of a hundred draws: by weights of one, every share is a whole number of hundredths.
+        let smoothing = Smoothing { radius: Some(6.0), ..Smoothing::new() };
+        let found = Inference::from(smoothing).fit(&model, &graph, &[]).unwrap().answer(&model, &graph, 1).unwrap();
+        let hundredths: Vec<f32> = found.data().iter().map(|p| 100.0 * p).collect();
+        assert!(hundredths.iter().all(|h| (h - h.round()).abs() < 1e-3), "{hundredths:?}");
+        assert!(hundredths.iter().any(|h| (1.0..99.0).contains(h)), "all draws agree: the test sees nothing");
+    }
+}
