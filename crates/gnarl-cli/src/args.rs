@@ -17,9 +17,7 @@ use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::ReproduceArgs;
 use crate::commands::robustness::RobustnessArgs;
 use crate::commands::train::TrainArgs;
-
-/// Threads one may ask for. Beyond this a typing error is likelier than a machine.
-const MAX_THREADS: u64 = 4096;
+use crate::global::Global;
 
 /// Eigenvalues at each end one may ask for; who wants more wants them all.
 const MAX_EXTREMES: u64 = 1000;
@@ -39,24 +37,6 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// Options of every command.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Options of every command")]
-pub struct Global {
-    /// Print one JSON object on standard output, and nothing else there
-    #[arg(long, global = true)]
-    pub json: bool,
-    /// What every random choice starts from: the same seed gives the same result
-    #[arg(long, global = true, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
-    /// Threads to use [default: all cores]; their number never changes a result
-    #[arg(long, global = true, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_THREADS))]
-    pub threads: Option<usize>,
-    /// Folder of datasets [default: GNARL_DATA, else the platform's data folder]
-    #[arg(long, global = true, value_name = "DIR")]
-    pub data_dir: Option<PathBuf>,
-}
-
 /// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -74,11 +54,11 @@ pub enum Command {
     /// Train a model and say how well it does
     Train(Box<TrainArgs>),
     /// Change a graph within a budget and see how many answers of a model turn wrong
-    Attack(AttackArgs),
+    Attack(Box<AttackArgs>),
     /// Classes by a saved model
     Predict(PredictArgs),
     /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds
-    Robustness(RobustnessArgs),
+    Robustness(Box<RobustnessArgs>),
     /// How long things take here
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -8,12 +8,12 @@
 //! | `html` | pages that need nothing but a browser |
 //! | `plot` | heat maps and line charts as SVG and PNG files |
 //! | `progress` | bars and spinners on standard error |
-//! | `data_dir` | where datasets live |
+//! | `global` | options of every command |
 //! | `interrupt` | what Ctrl-C does |
 
 mod args;
 mod commands;
-mod data_dir;
+mod global;
 mod html;
 mod interrupt;
 mod output;
@@ -139,6 +139,7 @@ fn fail(error: &anyhow::Error) -> ExitCode {
             None => 2,
         },
     };
+    let code = if error.downcast_ref::<interrupt::Interrupted>().is_some() { interrupt::EXIT_CODE } else { code };
     // Standard error may be closed: then there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "error: {}", one_line(error));
     ExitCode::from(code)

@@ -6,7 +6,7 @@ use std::path::Path;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 use serde::Serialize;
 
-use crate::args::Global;
+use crate::global::Global;
 
 /// What a command found: its fields are the JSON, `text` is the same for people.
 pub trait Report: Serialize {
@@ -19,6 +19,30 @@ pub trait Report: Serialize {
         Self: Sized,
     {
         None
+    }
+}
+
+/// One report or another.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Either<L, R> {
+    Left(L),
+    Right(R),
+}
+
+impl<L: Report, R: Report> Report for Either<L, R> {
+    fn text(&self) -> String {
+        match self {
+            Either::Left(report) => report.text(),
+            Either::Right(report) => report.text(),
+        }
+    }
+
+    fn complaint(self) -> Option<anyhow::Error> {
+        match self {
+            Either::Left(report) => report.complaint(),
+            Either::Right(report) => report.complaint(),
+        }
     }
 }
 

@@ -1,25 +1,25 @@
-//! `gnarl attack`: train a model, change its graph within a budget, and say how many of its answers turn wrong.
+//! `gnarl attack`: fit a model, change its graph within a budget, and say how many of its answers turn wrong.
 
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
-
-use clap::Args;
-use gnarl::attack::{Attack, Kind, Loss, Norm, Options, Scope};
-use gnarl::inference::{Inference, Perturbed};
-use gnarl::nn::Backbone;
-use gnarl::task::attack::{AttackRun, AttackStudy, DefendedRun, Known, Mode};
-use gnarl::task::{depth, node};
+use clap::builder::RangedU64ValueParser;
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use gnarl::attack::Attack;
+use gnarl::model::Model;
+use gnarl::study::Accuracy;
+use gnarl::study::attack::{AttackRun, AttackStudy, DefendedReport, Known, Mode};
+use gnarl::thesis::Recipe;
 use gnarl::train::{Watch, median};
-use gnarl_graph::metrics::{PairedDifference, paired_difference};
-use gnarl_graph::{Graph, Split};
+use gnarl_graph::dataset::Task;
+use gnarl_graph::metrics::PairedDifference;
+use gnarl_graph::names::{Given, Setting};
+use gnarl_graph::Error;
 use serde::Serialize;
 
-use super::adaptive::DepthArgs;
-use super::inference::InferenceArgs;
-use super::train::{Accuracy, Config, ModelArgs, load_for};
-use crate::args::Global;
+use super::model::{ModelArgs, ProtocolName};
+use super::train::SpecReport;
+use crate::global::Global;
+use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Report, real};
-use crate::{interrupt, progress};
+use crate::progress;
 
 /// `gnarl attack`
 #[derive(Debug, Args)]
@@ -27,80 +27,93 @@ pub struct AttackArgs {
     #[command(flatten)]
     pub model: ModelArgs,
     #[command(flatten)]
-    pub depth: DepthArgs,
-    #[command(flatten)]
     pub attack: AttackOptions,
-    #[command(flatten)]
-    pub inference: InferenceArgs,
+    /// evasion (a trained model's input is attacked) or poisoning (the graph it is trained on)
+    #[arg(long, default_value = "evasion", help_heading = "The attack")]
+    pub mode: Mode,
+    /// Let the attacker look into a GCN of their own instead of the model; when poisoning that is always so
+    #[arg(long, help_heading = "The attack")]
+    pub surrogate: bool,
+    /// What the attacker takes for the classes of nodes that are not for training: true, or predicted by the model looked into
+    #[arg(long, value_name = "KIND", default_value = "true", help_heading = "The attack")]
+    pub labels: Known,
     /// Runs, each with its own seed and, where there are several, its own split
-    #[arg(long, default_value_t = 1, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
 }
 
-/// The attack.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "The attack")]
+/// The attack and its settings, as the library's list has them.
+#[derive(Debug, Clone)]
 pub struct AttackOptions {
-    /// gaussian, pgd-features, pgd-structure, dice, random-flips, random-add or random-remove
-    #[arg(long, value_name = "KIND")]
-    pub attack: Kind,
-    /// How much may change: psi of gaussian, a share of the features' norm for pgd-features, a share of the edges for the others
-    /// [default: the thesis', 0.5, 0.15 and 0.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub budget: Option<f64>,
-    /// evasion (a trained model's input is attacked) or poisoning (the graph it is trained on)
-    #[arg(long, default_value = "evasion")]
-    pub mode: Mode,
-    /// Let the attacker look into a GCN of their own instead of the model; when poisoning that is always so
-    #[arg(long)]
-    pub surrogate: bool,
-    /// What the attacker takes for the classes of nodes that are not for training: true, or predicted by the model looked into
-    #[arg(long, value_name = "KIND", default_value = "true")]
-    pub labels: Known,
-    /// Of pgd-features: l2 or linf [default: l2]
-    #[arg(long)]
-    pub norm: Option<Norm>,
-    /// Of pgd-features: whether every node has a budget or the whole matrix one: node or matrix [default: node]
-    #[arg(long)]
-    pub scope: Option<Scope>,
-    /// Of pgd: what is climbed, margin or cross-entropy [default: margin]
-    #[arg(long)]
-    pub loss: Option<Loss>,
-    /// Of pgd: steps of ascent [default: 100]
-    #[arg(long, value_name = "N")]
-    pub steps: Option<usize>,
-    /// Of pgd-features: starting points [default: 2]
-    #[arg(long, value_name = "N")]
-    pub starts: Option<usize>,
-    /// Of pgd-features: share of a node's features that may move; below one half a defence by the median sees nothing [default: 1]
-    #[arg(long, value_name = "SHARE")]
-    pub support: Option<f64>,
-    /// Of pgd-structure: pairs without an edge that are looked at together [default: 50000]
-    #[arg(long, value_name = "PAIRS")]
-    pub block: Option<usize>,
-    /// Of pgd-structure: draws of whole flips [default: 20]
-    #[arg(long, value_name = "N")]
-    pub draws: Option<usize>,
+    name: String,
+    settings: Vec<Given>,
+}
+
+/// The settings of all attacks, once each.
+fn settings() -> Vec<Setting> {
+    let mut all: Vec<Setting> = Vec::new();
+    for setting in Attack::LIST.iter().flat_map(|entry| entry.settings) {
+        if !all.iter().any(|known| known.flag == setting.flag) {
+            all.push(*setting);
+        }
+    }
+    all
+}
+
+impl Args for AttackOptions {
+    fn augment_args(mut command: Command) -> Command {
+        let names: Vec<String> = Attack::LIST.iter().map(|entry| format!("{} ({})", entry.name, entry.about)).collect();
+        let arg = |flag: &'static str| Arg::new(flag).long(flag).help_heading("The attack").allow_negative_numbers(true);
+        command = command.arg(arg("attack").value_name("KIND").required(true).help(names.join(", ")));
+        for setting in settings() {
+            let takers = Attack::LIST.iter().filter(|entry| entry.settings.iter().any(|s| s.flag == setting.flag));
+            let takers: Vec<&str> = takers.map(|entry| entry.name).collect();
+            let of = if takers.len() == Attack::LIST.len() { String::new() } else { format!("Of {}: ", takers.join(", ")) };
+            command = command.arg(arg(setting.flag).value_name(setting.value).help(of + setting.about));
+        }
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for AttackOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |setting: &Setting| {
+            matches.get_one::<String>(setting.flag).map(|text| (setting.name.to_string(), text.clone()))
+        };
+        let name = matches.get_one::<String>("attack").cloned().unwrap_or_default();
+        Ok(Self { name, settings: settings().iter().filter_map(given).collect() })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 impl AttackOptions {
     fn attack(&self) -> gnarl_graph::Result<Attack> {
-        let Self { norm, scope, loss, steps, starts, support, block, draws, .. } = *self;
-        Attack::new(self.attack, self.budget, Options { norm, scope, loss, steps, starts, support, block, draws })
+        self.name.parse::<Attack>()?.with(&self.settings)
     }
 }
 
 /// Everything needed to run it again.
 #[derive(Debug, Serialize)]
 pub struct AttackConfig {
-    #[serde(flatten)]
-    model: Config,
+    data: String,
+    protocol: ProtocolName,
+    recipe: Recipe,
+    /// The model, with every option that applies filled in.
+    model: Model,
     attack: Attack,
     mode: Mode,
     surrogate: bool,
     labels: Known,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    inference: Option<Inference>,
+    runs: usize,
+    seed: u64,
 }
 
 /// What `gnarl attack` found.
@@ -108,15 +121,16 @@ pub struct AttackConfig {
 pub struct AttackReport {
     data: String,
     model: String,
-    attack: Kind,
-    /// Of the clean model on the clean graph, as `gnarl train` says it.
+    attack: &'static str,
+    /// Of the clean model on the clean graph, by a plain forward pass.
     test_accuracy: Accuracy,
-    val_accuracy: Accuracy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    val_accuracy: Option<Accuracy>,
     clean_accuracy: Accuracy,
     attacked_accuracy: Accuracy,
     /// Per cent of the test nodes that were right before and are wrong after.
     success_rate: Accuracy,
-    /// The same inputs under the inference asked for.
+    /// The same inputs under the model's inference.
     #[serde(skip_serializing_if = "Option::is_none")]
     defended: Option<DefendedReport>,
     /// Median milliseconds of a training step.
@@ -129,117 +143,69 @@ pub struct AttackReport {
     runs: Vec<AttackRun>,
 }
 
-/// What another inference makes of the same inputs.
-#[derive(Debug, Serialize)]
-pub struct DefendedReport {
-    clean_accuracy: Accuracy,
-    attacked_accuracy: Accuracy,
-    /// Defended minus bare, run by run.
-    clean_difference: PairedDifference,
-    attacked_difference: PairedDifference,
-    /// Seconds of the two inferences of a run, on average.
-    seconds: f64,
-}
-
-impl DefendedReport {
-    fn of(runs: &[AttackRun]) -> gnarl_graph::Result<Option<Self>> {
-        let Some(defended) = runs.iter().map(|run| run.defended).collect::<Option<Vec<DefendedRun>>>() else {
-            return Ok(None);
-        };
-        let clean: Vec<f64> = defended.iter().map(|d| d.clean_accuracy).collect();
-        let attacked: Vec<f64> = defended.iter().map(|d| d.attacked_accuracy).collect();
-        let bare = |f: fn(&AttackRun) -> f64| runs.iter().map(f).collect::<Vec<f64>>();
-        Ok(Some(Self {
-            clean_difference: paired_difference(&clean, &bare(|r| r.clean_accuracy))?,
-            attacked_difference: paired_difference(&attacked, &bare(|r| r.attacked_accuracy))?,
-            clean_accuracy: Accuracy::of(clean)?,
-            attacked_accuracy: Accuracy::of(attacked)?,
-            seconds: defended.iter().map(|d| d.seconds).sum::<f64>() / defended.len() as f64,
-        }))
-    }
-}
-
 /// Trains, attacks and reports.
-pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
-    let start = Instant::now();
+pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<output::Either<SpecReport, AttackReport>> {
     // A wrong option should not wait for the data.
     let attack = args.attack.attack()?;
-    let (data, graph, splits) = load_for(global, &args.model, args.runs)?;
-    let adaptive = args.depth.adaptive(&args.model)?;
-    let mut config = args.model.config_with(&data, adaptive, args.runs, global.seed)?;
-    config.training.check()?;
-    if config.depth.is_none() {
-        config.network.check()?;
+    let (data, benchmark) = args.model.benchmark(global, args.runs)?;
+    let task = benchmark.content.task();
+    if task == Task::Graph {
+        let what = format!("{} is a set of graphs, and attacks need one graph", data.name);
+        return Err(Error::argument("attack", what).into());
     }
-
-    let AttackOptions { mode, surrogate, labels, .. } = args.attack;
-    let stop: &AtomicBool = interrupt::flag();
-    settle_operator(&mut config, &graph, &splits, stop)?;
-    let exits = config.depth.as_ref().map(|depth| (depth.scheme, depth.own));
-    let (operator, network, training) = (config.preparation.operator, config.network.clone(), config.training.clone());
-    let part = if attack.kind().changes_features() { Perturbed::Features } else { Perturbed::Structure };
-    let inference = args.inference.choice(&data, Some(part))?;
-    let study = AttackStudy { operator, network, training, exits, attack, mode, surrogate, known: labels, inference };
+    let (mode, surrogate, known) = (args.mode, args.surrogate, args.labels);
+    // The inference is set on what is attacked before the recipe fills in its radius.
+    let model = args.model.model_with(&data.name, task, |model| {
+        model.inference(model.inference.on(attack.method().perturbs()))
+    })?;
+    if args.model.print_spec {
+        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+    }
+    if !args.model.policy.is_empty() && args.model.policy.len() > 1 {
+        return Err(Error::argument("--policy", "an attacked model takes its exits by one policy").into());
+    }
+    let study = AttackStudy { model, attack, mode, surrogate, known, runs: args.runs, seed: global.seed };
     study.check()?;
-
-    // AdaGCN trains a learner for every depth, one after the other.
-    let learners = match &config.depth {
-        Some(depth) => depth.scheme.num_trainings(depth.max_depth),
-        None if config.network.backbone == Backbone::AdaGcn => config.network.layers + 1,
-        None => 1,
-    };
-    let steps = (args.runs * config.training.epochs * learners * study.trainings()) as u64;
-    let bar = progress::steps(&format!("{} against {} on {data}", attack.kind(), config.network.backbone), steps);
-    let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop };
-    // What is attacked is what is heard.
-    let graph = config.preparation.features.scaled(&graph)?;
-    let runs = study.runs(&graph, &splits, args.runs, global.seed, &watch)?;
+    let bar = progress::steps(&format!("{attack} against {} on {}", model.backbone, data.name), study.epochs()?);
+    let result = study.run(&benchmark, &Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() })?;
     bar.finish_and_clear();
-
-    let over = |f: fn(&AttackRun) -> f64| Accuracy::of(runs.iter().map(f).collect());
-    Ok(AttackReport {
-        data,
-        model: config.network.backbone.to_string(),
-        attack: attack.kind(),
-        test_accuracy: over(|r| r.clean_accuracy)?,
-        val_accuracy: over(|r| r.val_accuracy)?,
-        clean_accuracy: over(|r| r.clean_accuracy)?,
-        attacked_accuracy: over(|r| r.attacked_accuracy)?,
-        success_rate: over(|r| r.success_rate)?,
-        defended: DefendedReport::of(&runs)?,
-        epoch_ms: median(runs.iter().map(|r| r.epoch_ms).collect()),
-        attack_seconds: runs.iter().map(|r| r.attack_seconds).sum::<f64>() / runs.len() as f64,
-        seconds: start.elapsed().as_secs_f64(),
-        interrupted: runs.iter().any(|r| r.interrupted),
-        config: AttackConfig { model: config, attack, mode, surrogate, labels, inference },
-        runs,
-    })
-}
-
-/// Chooses the initialisation of a learnable operator where that is left open, as `gnarl train` does.
-fn settle_operator(config: &mut Config, graph: &Graph, splits: &[Split], stop: &AtomicBool) -> anyhow::Result<()> {
-    let candidates = config.preparation.operator.candidates();
-    if candidates == 1 {
-        return Ok(());
+    if result.runs.is_empty() {
+        return Err(Interrupted { finished: 0, asked: args.runs }.into());
     }
-    let steps = (candidates * config.runs * config.training.epochs) as u64;
-    let bar = progress::steps(&format!("initialisations on {}", config.data), steps);
-    let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop };
-    let Config { preparation, network, training, runs, seed, .. } = &*config;
-    config.preparation = match &config.depth {
-        None => node::settled_runs(graph, *preparation, network, training, splits, *runs, *seed, &watch)?.preparation,
-        Some(adaptive) => {
-            depth::settled_runs(graph, *preparation, &adaptive.config(config), splits, *runs, *seed, &watch)?
-                .preparation
-        }
-    };
-    bar.finish_and_clear();
-    Ok(())
+    let count = result.runs.len() as f64;
+    Ok(output::Either::Right(AttackReport {
+        data: data.name.clone(),
+        model: model.backbone.to_string(),
+        attack: attack.name(),
+        test_accuracy: result.over(|r| r.clean_accuracy)?,
+        val_accuracy: Accuracy::of_all(result.runs.iter().map(|r| r.val_accuracy))?,
+        clean_accuracy: result.over(|r| r.clean_accuracy)?,
+        attacked_accuracy: result.over(|r| r.attacked_accuracy)?,
+        success_rate: result.over(|r| r.success_rate)?,
+        defended: result.defended()?,
+        epoch_ms: median(result.runs.iter().map(|r| r.epoch_ms).collect()),
+        attack_seconds: result.runs.iter().map(|r| r.attack_seconds).sum::<f64>() / count,
+        seconds: result.seconds,
+        interrupted: result.unfinished > 0,
+        config: AttackConfig {
+            data: data.name,
+            protocol: args.model.protocol,
+            recipe: args.model.recipe,
+            model: model.plan(task)?.model,
+            attack,
+            mode,
+            surrogate,
+            labels: known,
+            runs: args.runs,
+            seed: global.seed,
+        },
+        runs: result.runs,
+    }))
 }
 
 impl Report for AttackReport {
     fn text(&self) -> String {
-        let AttackConfig { model: config, attack, mode, surrogate, .. } = &self.config;
+        let AttackConfig { model, attack, mode, surrogate, .. } = &self.config;
         let count = self.runs.len() as f64;
         let mean = |f: fn(&AttackRun) -> f64| self.runs.iter().map(f).sum::<f64>() / count;
         let mut rows = vec![
@@ -247,18 +213,18 @@ impl Report for AttackReport {
             ("attacked accuracy", self.attacked_accuracy.text()),
             ("success rate", self.success_rate.text()),
         ];
-        if let (Some(defended), Some(choice)) = (&self.defended, &self.config.inference) {
+        if let Some(defended) = &self.defended {
             let line = |accuracy: &Accuracy, difference: &PairedDifference| {
                 format!("{} ({:+.2} ± {:.2})", accuracy.text(), difference.mean, difference.standard_error)
             };
             rows.extend([
-                ("inference", choice.to_string()),
+                ("inference", model.inference.to_string()),
                 ("  clean", line(&defended.clean_accuracy, &defended.clean_difference)),
                 ("  attacked", line(&defended.attacked_accuracy, &defended.attacked_difference)),
             ]);
         }
         rows.extend([
-            ("attack", attack.to_string()),
+            ("attack", attack.describe()),
             ("mode", if *surrogate { format!("{mode}, through a surrogate") } else { mode.to_string() }),
         ]);
         let (added, removed) = (mean(|r| r.edges_added as f64), mean(|r| r.edges_removed as f64));
@@ -272,14 +238,19 @@ impl Report for AttackReport {
         }
         rows.extend([
             ("runs", self.runs.len().to_string()),
-            ("operator", config.preparation.operator.to_string()),
-            ("weights", config.network.weights.to_string()),
+            ("operator", model.operator.to_string()),
+            ("weights", model.weights.to_string()),
             ("attack took", format!("{} s", real(self.attack_seconds))),
             ("all", format!("{} s", real(self.seconds))),
         ]);
         if self.interrupted {
-            rows.push(("interrupted", "yes: models were trained for the epochs done so far".into()));
+            let (finished, asked) = (self.runs.len(), self.config.runs);
+            rows.push(("interrupted", format!("yes: {finished} of {asked} runs were finished and count")));
         }
         format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(rows)))
+    }
+
+    fn complaint(self) -> Option<anyhow::Error> {
+        self.interrupted.then(|| Interrupted { finished: self.runs.len(), asked: self.config.runs }.into())
     }
 }

@@ -19,7 +19,7 @@ use super::growth::GrowthArgs;
 use super::inference::InferenceArgs;
 use super::train::{ModelArgs, OperatorName, load_for, splits_of};
 use super::{OnData, load};
-use crate::args::Global;
+use crate::global::Global;
 use crate::output::{Report, real};
 
 /// `gnarl bench …`

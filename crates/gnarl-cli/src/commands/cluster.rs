@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::load_graph;
 use super::train::Accuracy;
-use crate::args::Global;
+use crate::global::Global;
 use crate::output::{self, Report, count, real};
 use crate::plot::{self, HeatMap, HeatMaps};
 use crate::progress;

@@ -17,7 +17,7 @@ use gnarl_graph::{Error, Graph, Split};
 use serde::Serialize;
 
 use super::train::load_with_splits;
-use crate::args::Global;
+use crate::global::Global;
 use crate::output::{self, Report, real};
 use crate::progress;
 

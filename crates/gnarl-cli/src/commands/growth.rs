@@ -13,7 +13,7 @@ use gnarl_graph::generate::{CsbmConfig, csbm};
 use gnarl_graph::{Error, Split};
 use serde::Serialize;
 
-use crate::args::Global;
+use crate::global::Global;
 use crate::output::{self, Report, count, real};
 use crate::progress;
 

@@ -5,13 +5,14 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use gnarl::augment::influence::density_curve;
-use gnarl::task::graph::{self, InfluenceStudy, Run};
+use gnarl::model::heads::InfluenceStudy;
+use gnarl::study::Accuracy;
+use gnarl::study::train::{Run, TrainResult};
 use gnarl_graph::DenseMatrix;
 use gnarl_graph::metrics::{Histogram, PairedDifference, confidence_histogram, entropy_histogram, paired_difference};
 use serde::Serialize;
 
-use super::graphs::difference;
-use super::train::Accuracy;
+use super::train::difference;
 use crate::output::{self, real};
 use crate::plot::{self, Line, LineChart, Point};
 
@@ -95,24 +96,25 @@ fn studies(runs: &[Run]) -> impl Iterator<Item = (usize, &InfluenceStudy)> {
 }
 
 fn study(run: &Run) -> Option<&InfluenceStudy> {
-    run.fresh_head.as_ref()?.drawn.as_ref()?.influence.as_ref()
+    run.fit.fresh_head.as_ref()?.drawn.as_ref()?.influence.as_ref()
 }
 
 impl InfluenceReport {
     /// `None` where nothing was studied.
-    pub fn new(runs: &[Run], inits: usize) -> gnarl_graph::Result<Option<Self>> {
+    pub fn new(result: &TrainResult) -> gnarl_graph::Result<Option<Self>> {
+        let runs = &result.runs[..];
         let Some((_, first)) = studies(runs).next() else { return Ok(None) };
         let point = |run: &Run, k: usize| {
             study(run).map_or((f64::NAN, f64::NAN), |study| {
                 (study.filtering[k].test_accuracy, study.filtering[k].val_accuracy)
             })
         };
-        let test = |k: usize| graph::by_fold(runs, inits, |run| point(run, k).0);
+        let test = |k: usize| result.over(|run| Some(point(run, k).0)).unwrap_or_default();
         let row = |k: usize| {
             Ok(FilteringRow {
                 share: first.filtering[k].share,
                 test_accuracy: Accuracy::of(test(k))?,
-                val_accuracy: Accuracy::of(graph::by_fold(runs, inits, |run| point(run, k).1))?,
+                val_accuracy: Accuracy::of(result.over(|run| Some(point(run, k).1)).unwrap_or_default())?,
                 minus_retrain: paired_difference(&test(k), &test(0))?,
             })
         };

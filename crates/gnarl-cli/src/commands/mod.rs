@@ -1,6 +1,5 @@
 //! One file per command: from arguments to a [`Report`](crate::output::Report).
 
-pub mod adaptive;
 pub mod attack;
 pub mod bench;
 pub mod centrality;
@@ -8,45 +7,24 @@ pub mod cluster;
 pub mod data;
 pub mod demo;
 pub mod energy;
-pub mod graphs;
 pub mod growth;
-mod inference;
 mod influence;
+mod model;
 pub mod predict;
 pub mod reproduce;
 pub mod robustness;
 pub mod spectrum;
 pub mod train;
-mod weights;
 
 use gnarl_graph::dataset::{self, Content, Dataset};
 use gnarl_graph::{Error, Graph};
-use serde::Serialize;
 
-use crate::args::Global;
-use crate::output::Report;
-use crate::{data_dir, progress};
-
-/// The report of a command that works on one graph or on a set of them.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum OnData<N, G> {
-    OneGraph(N),
-    Graphs(G),
-}
-
-impl<N: Report, G: Report> Report for OnData<N, G> {
-    fn text(&self) -> String {
-        match self {
-            OnData::OneGraph(report) => report.text(),
-            OnData::Graphs(report) => report.text(),
-        }
-    }
-}
+use crate::global::Global;
+use crate::progress;
 
 /// Loads a dataset by name or path, with a spinner where that takes long.
 fn load(global: &Global, name: &str) -> anyhow::Result<Dataset> {
-    let dir = data_dir::resolve(global.data_dir.as_deref());
+    let dir = dataset::data_dir(global.data_dir.as_deref());
     Ok(progress::during(&format!("loading {name}"), || dataset::load(name, &dir, global.seed))?)
 }
 

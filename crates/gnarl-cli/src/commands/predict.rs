@@ -1,27 +1,22 @@
-//! `gnarl predict`: the answers of a saved model, or of a program outside, on a graph.
+//! `gnarl predict`: the answers of a saved model, or of a program outside, on a graph or a set.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use gnarl::classifier::{Classifier, Leaving, WhiteBox};
-use gnarl::depth::{Answers, Exits, Structure};
 use gnarl::features::FeatureScaling;
-use gnarl::inference::{Defended, External, Inference};
-use gnarl::task::attack::answers;
-use gnarl::task::depth::count_exits;
-use gnarl::task::node::{Preparation, Prepared};
-use gnarl::train::{Checkpoint, Stored};
-use gnarl_graph::dataset::{Content, Dataset};
-use gnarl_graph::{Graph, Labels};
+use gnarl::inference::{External, Inference, Reading};
+use gnarl::model::Fitted;
+use gnarl::thesis::inference_values::thesis_inference;
+use gnarl::train::argmax;
+use gnarl_graph::names::{Given, Listed};
+use gnarl_graph::{Content, Dataset, DenseMatrix, Error, Part};
 use serde::Serialize;
 
-use super::graphs::{self, SetPredictReport};
-use super::inference::InferenceArgs;
-use super::train::{load_with_splits, splits_of};
-use super::{OnData, load};
-use crate::args::Global;
-use crate::output::{self, Report};
+use super::load;
+use super::model::ModelOptions;
+use crate::global::Global;
+use crate::output::{self, Report, real};
 
 /// `gnarl predict`
 #[derive(Debug, Args)]
@@ -35,192 +30,351 @@ pub struct PredictArgs {
     /// Of --external: seconds an answer may take
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     pub time_limit: f64,
-    /// Of --external: as-loaded or row-normalised features
-    #[arg(long, value_name = "SCALING", default_value = "as-loaded")]
-    pub features: FeatureScaling,
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    /// Of --external: as-loaded or row-normalised features [default: as-loaded]
+    #[arg(long, value_name = "SCALING", conflicts_with = "load")]
+    pub features: Option<FeatureScaling>,
+    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files; labels are not needed
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// Of --inference clean-crf: the dataset that the model was trained on, from which it learns what looks clean [default: the
-    /// one of --data]
-    #[arg(long, value_name = "NAME")]
-    pub clean_data: Option<String>,
+    /// Write node (or graph), class and a probability per class to this CSV file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// List every prediction in the JSON even where there are more than 100,000
+    #[arg(long)]
+    pub values: bool,
     #[command(flatten)]
-    pub inference: InferenceArgs,
+    pub inference: InferenceOptions,
 }
+
+/// The inference axis alone.
+#[derive(Debug, Clone, Default)]
+pub struct InferenceOptions(Vec<Given>);
+
+impl InferenceOptions {
+    /// What was asked for; `None` where nothing was.
+    fn choice(&self) -> gnarl_graph::Result<Option<Inference>> {
+        let Some((_, name)) = self.0.iter().find(|(flag, _)| flag == AXIS) else {
+            return match self.0.first() {
+                None => Ok(None),
+                Some((flag, _)) => {
+                    Err(Error::setting(&format!("--{flag}"), "belongs to --inference, which was not asked for"))
+                }
+            };
+        };
+        let settings: Vec<Given> = self.0.iter().filter_map(|(flag, text)| Some((stored(flag)?, text.clone()))).collect();
+        name.parse::<Inference>()?.with(&settings).map(Some)
+    }
+}
+
+const AXIS: &str = "inference";
+
+/// The name that a flag's setting is stored under.
+fn stored(flag: &str) -> Option<String> {
+    let list: &[Listed] = Inference::LIST;
+    list.iter().flat_map(|entry| entry.settings).find(|s| s.flag == flag).map(|s| s.name.to_string())
+}
+
+fn is_of_inference(flag: &str) -> bool {
+    flag == AXIS || stored(flag).is_some()
+}
+
+impl clap::Args for InferenceOptions {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let all = ModelOptions::augment_args(clap::Command::new("all"));
+        let ours = all.get_arguments().filter(|arg| is_of_inference(arg.get_id().as_str()));
+        command.args(ours.cloned().collect::<Vec<_>>())
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl clap::FromArgMatches for InferenceOptions {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Self, clap::Error> {
+        let flags = Inference::LIST.iter().flat_map(|entry| entry.settings).map(|s| s.flag).chain([AXIS]);
+        let mut given: Vec<Given> = Vec::new();
+        for flag in flags {
+            if let Some(text) = matches.get_one::<String>(flag)
+                && !given.iter().any(|(known, _)| known == flag)
+            {
+                given.push((flag.to_string(), text.clone()));
+            }
+        }
+        Ok(Self(given))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Predictions listed in the JSON unless more are asked for.
+const MOST_LISTED: usize = 100_000;
 
 /// What `gnarl predict` found.
 #[derive(Debug, Serialize)]
 pub struct PredictReport {
     data: String,
     model: String,
-    nodes: usize,
-    /// Per cent right among the labelled nodes of the first split's test set.
-    test_accuracy: f64,
-    /// The same of a plain forward pass, where another inference was asked for.
+    /// Nodes of a graph, or graphs of a set.
+    items: usize,
+    /// What they are: node or graph.
+    item: &'static str,
+    /// Per cent right among the items that were held out for testing; only where the model knows which those are.
     #[serde(skip_serializing_if = "Option::is_none")]
-    plain_accuracy: Option<f64>,
+    test_accuracy: Option<f64>,
+    /// The same of a plain forward pass, where another inference is in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plain_test_accuracy: Option<f64>,
+    /// Per cent right among all labelled items of data of which nothing is known to be held out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accuracy: Option<f64>,
+    /// Names of classes that the data has and the model does not know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unknown_classes: Vec<String>,
+    /// How answers are read off, where not plainly.
     #[serde(skip_serializing_if = "Option::is_none")]
     inference: Option<Inference>,
-    /// The class of every node.
-    predictions: Vec<usize>,
-    /// Nodes per predicted class.
-    class_counts: Vec<usize>,
-    /// Of a model with exits: nodes that leave at each of them.
+    /// The class of every item.
     #[serde(skip_serializing_if = "Option::is_none")]
-    leave_at: Option<Vec<usize>>,
+    predictions: Option<Vec<String>>,
+    /// Items per predicted class.
+    class_counts: Vec<ClassCount>,
+    /// Of a model with exits: nodes that take each of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    taken: Option<Vec<usize>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    #[serde(skip)]
+    trained_on: String,
 }
 
-/// A model that is ready, and what it asks of a graph.
-struct Model {
-    name: String,
-    classifier: Box<dyn Classifier>,
-    scaling: FeatureScaling,
-    leave_at: Option<Vec<usize>>,
+#[derive(Debug, Serialize)]
+struct ClassCount {
+    class: String,
+    items: usize,
 }
 
-/// Loads and predicts, on one graph or on a set of them.
-pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<OnData<PredictReport, SetPredictReport>> {
+/// Loads and predicts.
+pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport> {
     // A wrong option or file should not wait for the data.
-    let choice = args.inference.choice(&args.data, None)?;
-    let stored = args.load.as_ref().map(|file| Stored::read(file)).transpose()?;
-    let loaded = load(global, &args.data)?;
-    if !matches!(loaded.content, Content::Graphs(_)) {
-        return run_nodes(global, args, stored, loaded).map(OnData::OneGraph);
-    }
-    match (stored, choice) {
-        (Some(stored), None) => graphs::predict(global, &stored, &loaded).map(OnData::Graphs),
-        _ => {
-            let what = format!("{} is a set of graphs: it takes --load and a plain forward pass", loaded.name);
-            Err(gnarl_graph::Error::argument("predict", what).into())
-        }
+    let choice = args.inference.choice()?;
+    let fitted = args.load.as_ref().map(Fitted::load).transpose()?;
+    let data = load(global, &args.data)?;
+    match (fitted, &args.external) {
+        (Some(fitted), _) => with_model(args, fitted, choice, &data),
+        (None, Some(command)) => with_program(global, args, command, choice, &data),
+        (None, None) => Err(Error::argument("predict", "needs --load or --external").into()),
     }
 }
 
-fn run_nodes(
+fn with_model(
+    args: &PredictArgs,
+    mut fitted: Fitted,
+    choice: Option<Inference>,
+    data: &Dataset,
+) -> anyhow::Result<PredictReport> {
+    let recognised = fitted.recognised(data);
+    if let Some(choice) = choice {
+        let choice = thesis_inference(choice, &fitted.trained_on().dataset);
+        // What looks clean is learned from the graph that the model was trained on, where that is this one.
+        let on = recognised.as_ref().unwrap_or(&data.content).graph()?.clone();
+        fitted = fitted.with_inference(choice, &on, recognised.is_some())?;
+    }
+    let content = recognised.clone().unwrap_or_else(|| data.content.clone());
+    let predictions = fitted.predict(&content)?;
+    let test = Part::Test.of(&fitted.trained_on().split).to_vec();
+    let all: Vec<u32> = (0..content.num_items() as u32).collect();
+    let plain = match &content {
+        Content::Graph(graph) if !fitted.reading().is_plain() => Some(fitted.predict_plainly(graph)?),
+        _ => None,
+    };
+    let judged = |predictions| fitted.accuracy_on(predictions, &content, if recognised.is_some() { &test } else { &all });
+    let accuracy = judged(&predictions)?;
+    let names: Vec<String> = fitted.classes().to_vec();
+    let report = PredictReport {
+        data: data.name.clone(),
+        model: fitted.model().backbone.to_string(),
+        items: content.num_items(),
+        item: item_of(&content),
+        test_accuracy: accuracy.filter(|_| recognised.is_some()),
+        plain_test_accuracy: plain.as_ref().filter(|_| recognised.is_some()).map(judged).transpose()?.flatten(),
+        accuracy: accuracy.filter(|_| recognised.is_none()),
+        unknown_classes: content.labels().map_or_else(Vec::new, |labels| fitted.unknown_classes(labels)),
+        inference: (!fitted.reading().is_plain()).then(|| fitted.reading().inference()),
+        predictions: None,
+        class_counts: Vec::new(),
+        taken: predictions.exits.as_ref().map(|exits| counted(exits, fitted.num_exits())),
+        output: None,
+        trained_on: fitted.trained_on().dataset.clone(),
+    };
+    finish(args, report, &content, &names, &predictions.classes, &predictions.probabilities)
+}
+
+/// A program outside. Its words are parted by spaces: a script of its own is the place for anything longer.
+fn with_program(
     global: &Global,
     args: &PredictArgs,
-    stored: Option<Stored>,
-    loaded: Dataset,
+    command: &str,
+    choice: Option<Inference>,
+    data: &Dataset,
 ) -> anyhow::Result<PredictReport> {
-    if let Some(stored) = stored.as_ref().filter(|stored| stored.checkpoint.graphs.is_some()) {
-        let what = format!("a classifier of graphs, but {} is one graph", loaded.name);
-        return Err(stored.wrong(&what).into());
-    }
-    let (data, graph, splits) = splits_of(global, loaded, 1)?;
-    let choice = args.inference.choice(&data, None)?;
-    let model = match (&args.load, &args.external) {
-        (Some(file), _) => restore(file, &data, &graph)?,
-        (None, Some(command)) => outside(command, args)?,
-        (None, None) => return Err(gnarl_graph::Error::argument("predict", "needs --load or --external").into()),
+    let Ok(limit) = Duration::try_from_secs_f64(args.time_limit) else {
+        let what = format!("{} is not a time limit in seconds", args.time_limit);
+        return Err(Error::argument("--time-limit", what).into());
     };
-    let classifier = &*model.classifier;
-    let graph = model.scaling.scaled(&graph)?;
-    let plain = answers(classifier, &graph)?;
-    let test = |answers: &[usize]| graph.labels().map_or(f64::NAN, |labels| right(answers, splits[0].test(), labels));
-    let plain_accuracy = test(&plain);
-
-    let mut report = PredictReport {
-        data,
-        model: model.name,
-        nodes: graph.num_nodes(),
-        test_accuracy: plain_accuracy,
-        plain_accuracy: None,
-        inference: None,
-        predictions: plain,
-        class_counts: vec![0; classifier.num_classes()],
-        leave_at: model.leave_at,
-    };
-    if let Some(choice) = choice {
-        let clean = match &args.clean_data {
-            Some(name) => {
-                let (_, clean, splits) = load_with_splits(global, name, 1)?;
-                Some((model.scaling.scaled(&clean)?, splits))
-            }
-            None => None,
-        };
-        let (trained_on, split) = clean.as_ref().map_or((&graph, &splits[0]), |(graph, splits)| (graph, &splits[0]));
-        let mut reading = choice.fit(classifier, trained_on, split.train())?;
-        if choice.tunes() {
-            reading = reading.tuned(classifier, &graph, splits[0].val(), global.seed)?;
+    let words: Vec<String> = command.split_whitespace().map(String::from).collect();
+    let model = External::start(&words, limit)?;
+    let (graph, splits) = match data.graph()?.labels() {
+        Some(_) => {
+            let benchmark = data.benchmark(global.seed, 1)?;
+            (benchmark.content.graph()?.clone(), benchmark.splits)
         }
-        report.predictions = answers(&Defended { model: classifier, reading: &reading, seed: global.seed }, &graph)?;
-        report.plain_accuracy = Some(plain_accuracy);
-        report.test_accuracy = test(&report.predictions);
-        report.inference = Some(reading.inference());
+        None => (data.graph()?.clone(), Vec::new()),
+    };
+    let graph = args.features.unwrap_or(FeatureScaling::AsLoaded).scaled(&graph)?;
+    let train: Vec<u32> = splits.first().map_or_else(|| (0..graph.num_nodes() as u32).collect(), |s| s.train().to_vec());
+    let choice = choice.map(|choice| thesis_inference(choice, &data.name));
+    let reading = match choice {
+        Some(choice) => choice.fit(&model, &graph, &train)?,
+        None => Reading::default(),
+    };
+    let reading = match (choice.is_some_and(|choice| choice.tunes()), splits.first()) {
+        (true, Some(split)) => reading.tuned(&model, &graph, split.val(), global.seed)?,
+        _ => reading,
+    };
+    let classes_of = |answers: &DenseMatrix<f32>| (0..answers.num_rows()).map(|u| argmax(answers.row(u)) as u32).collect();
+    let answers = reading.answer(&model, &graph, global.seed)?;
+    let classes: Vec<u32> = classes_of(&answers);
+    let plain: Vec<u32> = match reading.is_plain() {
+        true => classes.clone(),
+        false => classes_of(&Reading::default().answer(&model, &graph, global.seed)?),
+    };
+    let test: Vec<u32> = splits.first().map_or_else(Vec::new, |s| s.test().to_vec());
+    let right = |classes: &[u32]| -> Option<f64> {
+        let labelled: Vec<(u32, u32)> = test.iter().filter_map(|&u| Some((u, graph.labels()?.get(u)?))).collect();
+        let right = labelled.iter().filter(|(u, c)| classes[*u as usize] == *c).count();
+        (!labelled.is_empty()).then(|| 100.0 * right as f64 / labelled.len() as f64)
+    };
+    let names = (0..answers.num_cols() as u32).map(|c| match graph.labels() {
+        Some(labels) if (c as usize) < labels.num_classes() => labels.name(c),
+        _ => c.to_string(),
+    });
+    let names: Vec<String> = names.collect();
+    let report = PredictReport {
+        data: data.name.clone(),
+        model: command.to_string(),
+        items: graph.num_nodes(),
+        item: "node",
+        test_accuracy: right(&classes),
+        plain_test_accuracy: (!reading.is_plain()).then(|| right(&plain)).flatten(),
+        accuracy: None,
+        unknown_classes: Vec::new(),
+        inference: (!reading.is_plain()).then(|| reading.inference()),
+        predictions: None,
+        class_counts: Vec::new(),
+        taken: None,
+        output: None,
+        trained_on: data.name.clone(),
+    };
+    finish(args, report, &Content::Graph(graph), &names, &classes, &answers)
+}
+
+fn item_of(content: &Content) -> &'static str {
+    match content {
+        Content::Graph(_) => "node",
+        Content::Graphs(_) => "graph",
     }
-    for &p in &report.predictions {
-        report.class_counts[p] += 1;
+}
+
+fn counted(exits: &[usize], count: usize) -> Vec<usize> {
+    let mut counts = vec![0; count];
+    exits.iter().for_each(|&exit| counts[exit] += 1);
+    counts
+}
+
+/// Counts, lists and writes what was predicted.
+fn finish(
+    args: &PredictArgs,
+    mut report: PredictReport,
+    content: &Content,
+    names: &[String],
+    classes: &[u32],
+    probabilities: &DenseMatrix<f32>,
+) -> anyhow::Result<PredictReport> {
+    let count = |class: usize| classes.iter().filter(|c| **c as usize == class).count();
+    let counts = names.iter().enumerate().map(|(i, name)| ClassCount { class: name.clone(), items: count(i) });
+    report.class_counts = counts.collect();
+    if args.values || classes.len() <= MOST_LISTED {
+        report.predictions = Some(classes.iter().map(|&c| names[c as usize].clone()).collect());
+    }
+    if let Some(file) = &args.output {
+        write_csv(file, report.item, content, names, classes, probabilities)?;
+        report.output = Some(file.display().to_string());
     }
     Ok(report)
 }
 
-/// Per cent of the labelled nodes given that answers are right on.
-fn right(answers: &[usize], nodes: &[u32], labels: &Labels) -> f64 {
-    let labelled: Vec<(u32, u32)> = nodes.iter().filter_map(|&u| labels.get(u).map(|c| (u, c))).collect();
-    let right = labelled.iter().filter(|(u, c)| answers[*u as usize] == *c as usize).count();
-    100.0 * right as f64 / labelled.len().max(1) as f64
-}
-
-/// A saved model that fits a graph.
-fn restore(file: &Path, data: &str, graph: &Graph) -> anyhow::Result<Model> {
-    let stored = Stored::read(file)?;
-    let checkpoint = &stored.checkpoint;
-    let wrong = |what: String| gnarl::Error::Checkpoint { file: file.to_path_buf(), what };
-    let preparation: Preparation = serde_json::from_value(checkpoint.preparation.clone())
-        .map_err(|e| wrong(format!("its preparation is broken: {e}")))?;
-    let prepared = Prepared::new(graph, checkpoint.network.backbone, preparation)?;
-    let (features, classes) = (prepared.input.dim(), prepared.labels.num_classes());
-    if (features, classes) != (checkpoint.in_dim, checkpoint.num_classes) {
-        let what = format!(
-            "trained on {} with {} features and {} classes, but {data} has {features} and {classes}",
-            checkpoint.dataset, checkpoint.in_dim, checkpoint.num_classes
-        );
-        return Err(wrong(what).into());
+fn write_csv(
+    file: &Path,
+    item: &str,
+    content: &Content,
+    names: &[String],
+    classes: &[u32],
+    probabilities: &DenseMatrix<f32>,
+) -> anyhow::Result<()> {
+    let mut lines = csv::Writer::from_writer(Vec::new());
+    lines.write_record([item, "class"].into_iter().map(String::from).chain(names.iter().cloned()))?;
+    for (i, &class) in classes.iter().enumerate() {
+        let name = match content {
+            Content::Graph(graph) => graph.node_name(i as u32),
+            Content::Graphs(_) => i.to_string(),
+        };
+        let row = [name, names[class as usize].clone()];
+        lines.write_record(row.into_iter().chain(probabilities.row(i).iter().map(f32::to_string)))?;
     }
-    let operator = preparation.operator;
-    let (classifier, leave_at): (Box<dyn Classifier>, _) = match Exits::load(&stored)? {
-        None => (Box::new(WhiteBox::new(Checkpoint::load(file)?.1, operator)?), None),
-        Some((exits, policy)) => {
-            let found =
-                Answers::new(&exits.predict(&prepared.propagation, &prepared.input).map_err(gnarl::Error::from)?)?;
-            let chosen = policy.exits(&Structure::new(graph, &policy.kinds())?, &found)?;
-            let counts = count_exits(&chosen, found.num_exits());
-            (Box::new(Leaving { exits, policy, operator }), Some(counts))
-        }
-    };
-    let name = checkpoint.network.backbone.to_string();
-    Ok(Model { name, classifier, scaling: preparation.features, leave_at })
-}
-
-/// A program outside. Its words are parted by spaces: a script of its own is the place for anything longer.
-fn outside(command: &str, args: &PredictArgs) -> anyhow::Result<Model> {
-    let Ok(limit) = Duration::try_from_secs_f64(args.time_limit) else {
-        let what = format!("{} is not a time limit in seconds", args.time_limit);
-        return Err(gnarl_graph::Error::argument("--time-limit", what).into());
-    };
-    let words: Vec<String> = command.split_whitespace().map(String::from).collect();
-    let classifier = Box::new(External::start(&words, limit)?);
-    Ok(Model { name: command.to_string(), classifier, scaling: args.features, leave_at: None })
+    output::write_whole(file, lines.into_inner().map_err(|e| anyhow::anyhow!(e.to_string()))?)?;
+    Ok(())
 }
 
 impl Report for PredictReport {
     fn text(&self) -> String {
-        let mut table = output::table(&["class", ">nodes"]);
-        for (class, count) in self.class_counts.iter().enumerate() {
-            table.add_row([class.to_string(), output::count(*count as u64)]);
+        let items = format!("{}s", self.item);
+        let mut line = format!("{} on {}: {} {items}", self.model, self.data, output::count(self.items as u64));
+        match (self.test_accuracy, self.accuracy) {
+            (Some(test), _) => line += &format!(", {test:.2} % right of those held out for testing"),
+            (None, Some(accuracy)) => {
+                line += &format!(
+                    ", {accuracy:.2} % right of all labelled ones; the model was trained on {} and none of these is known to be held out",
+                    self.trained_on
+                );
+            }
+            (None, None) => line += ", none with a known label",
         }
-        let mut line = format!("{} on {}: {:.2} % right on the test set", self.model, self.data, self.test_accuracy);
-        if let (Some(plain), Some(choice)) = (self.plain_accuracy, &self.inference) {
-            line += &format!(" with {}, {plain:.2} % without", choice);
+        if let (Some(plain), Some(inference)) = (self.plain_test_accuracy, &self.inference) {
+            line += &format!("; with {inference}, {plain:.2} % without");
         }
-        let mut text = line + "\n" + &output::render(&table);
-        if let Some(leave_at) = &self.leave_at {
-            let mut table = output::table(&["exit", ">nodes leaving"]);
-            for (exit, count) in leave_at.iter().enumerate() {
-                table.add_row([exit.to_string(), output::count(*count as u64)]);
+        let mut text = line + "\n";
+        if !self.unknown_classes.is_empty() {
+            let names = self.unknown_classes.join(", ");
+            text += &format!("classes that the model does not know, always counted as wrong: {names}\n");
+        }
+        let mut table = output::table(&["class", &format!(">{items}")]);
+        for ClassCount { class, items } in &self.class_counts {
+            table.add_row([class.clone(), output::count(*items as u64)]);
+        }
+        text += &output::render(&table);
+        if let Some(taken) = &self.taken {
+            let mut table = output::table(&["exit", ">nodes taking it"]);
+            for (exit, count) in taken.iter().enumerate() {
+                table.add_row([exit.to_string(), real(*count as f64)]);
             }
             text += &format!("\n{}", output::render(&table));
+        }
+        if let Some(file) = &self.output {
+            text += &format!("\nclasses and probabilities are in {file}\n");
         }
         text
     }

@@ -16,7 +16,7 @@ use gnarl::task::recipe::Recipe;
 use gnarl_graph::Error;
 use serde::Serialize;
 
-use crate::args::Global;
+use crate::global::Global;
 use crate::html::{self, Cell, Line, escape};
 use crate::output::{self, Report, real};
 use crate::plot::{self, LineChart, Point};

@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use super::inference::InferenceArgs;
 use super::train::{Accuracy, Config, ModelArgs, load_for};
-use crate::args::Global;
+use crate::global::Global;
 use crate::output::{self, Report, real};
 use crate::plot::{self, Line, LineChart, Point};
 use crate::{interrupt, progress};

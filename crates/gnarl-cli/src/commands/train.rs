@@ -1,248 +1,31 @@
-//! `gnarl train`: train a model on a dataset, over several runs, and say how well it does.
+//! `gnarl train`: fit a model to a dataset, over several runs, and say how well it does.
 
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::path::PathBuf;
 
 use clap::Args;
-use gnarl::features::FeatureScaling;
-use gnarl::nn::{Backbone, NetworkConfig};
-use gnarl::operator::OperatorChoice;
-use gnarl::operator::{Centralities, Cgso, Initialisation};
-use gnarl::task::depth::DepthRun;
-use gnarl::task::node::{self, Preparation, Prepared, Run, Settled, Tried};
-use gnarl::task::recipe::Recipe;
-use gnarl::train::{Checkpoint, StepSchedule, TrainConfig, Watch, median};
-use gnarl_graph::dataset::registry::Protocol;
-use gnarl_graph::dataset::{Content, Dataset};
-use gnarl_graph::metrics::mean_std;
-use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::{Graph, Split};
+use clap::builder::RangedU64ValueParser;
+use gnarl::augment::{Augment, Copies, Corruption, Draws, Through};
+use gnarl::model::fit::FitOptions;
+use gnarl::model::{Model, TrainingCorruption};
+use gnarl::study::Accuracy;
+use gnarl::study::summary::as_object;
+use gnarl::study::train::{
+    AugmentationReport, DepthReport, InferenceReport, InitialisationReport, LatentDistance, PolicyAccuracy, Run, TrainResult,
+    TrainStudy,
+};
+use gnarl::thesis::Recipe;
+use gnarl::train::Watch;
+use gnarl_graph::dataset::Task;
+use gnarl_graph::metrics::{PairedDifference, paired_difference};
+use gnarl_graph::{Benchmark, Error, Labels, Split};
 use serde::Serialize;
 
-use super::adaptive::{self, Adaptive, DepthArgs, DepthReport};
-use super::graphs::{self, ClassifierArgs, SetReport, StudyArgs};
-use super::weights::WeightsArgs;
-use super::{OnData, load};
-use crate::args::Global;
+use super::influence::{Certainty, InfluenceReport};
+use super::model::{ModelArgs, ProtocolName};
+use crate::global::Global;
+use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Report, real};
-use crate::{interrupt, progress};
-
-/// What fixes a model and its training: shared by the commands that train.
-#[derive(Debug, Clone, Args)]
-pub struct ModelArgs {
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
-    #[arg(long, value_name = "NAME")]
-    pub data: String,
-    /// Split nodes by the dataset's own protocol (own), or its largest component at random into 10, 10 and 80 per cent
-    /// (largest-component), as the thesis does for attacks on edges
-    #[arg(long, default_value = "own")]
-    pub protocol: ProtocolName,
-    /// gcn, gat, gatv2, gin, sage, sgc, appnp, pna, h2gcn or mlp; or a way of combining layers: jk-cat, jk-max, jk-lstm (each also with
-    /// -gin), gcnii, gpr-gnn, gpr-gin, adagcn; or the defence rgcn
-    #[arg(long)]
-    pub model: Backbone,
-    /// Settings to start from: default (the best known), thesis (its ch. 3 and 4), thesis-ch5 or thesis-ch6 (its studies of
-    /// robustness)
-    #[arg(long, default_value = "default")]
-    pub recipe: Recipe,
-    /// Operator: A, L, Q, L_rw, L_sym, A_hat, H, or cgso to learn one [default: the one of the model's paper]
-    #[arg(long, value_name = "NAME")]
-    pub operator: Option<OperatorName>,
-    /// Of cgso: degree, core, pagerank, walks or walks:LENGTH, or two of them summed, as in degree+core
-    #[arg(long, value_name = "KIND[+KIND]")]
-    pub centrality: Option<Centralities>,
-    /// Of cgso: the operator it starts as, or auto for the best on validation nodes [default: auto]
-    #[arg(long, value_name = "NAME")]
-    pub init: Option<Initialisation>,
-    /// as-loaded or row-normalised [default: by recipe]
-    #[arg(long, value_name = "SCALING")]
-    pub features: Option<FeatureScaling>,
-    /// Width of hidden layers [default: by recipe]
-    #[arg(long)]
-    pub hidden: Option<usize>,
-    /// Rounds of message passing; the ways of combining layers may have none [default: 2]
-    #[arg(long)]
-    pub layers: Option<usize>,
-    /// Dropout between layers [default: by recipe]
-    #[arg(long)]
-    pub dropout: Option<f32>,
-    /// Dropout of the input features [default: 0]
-    #[arg(long)]
-    pub input_dropout: Option<f32>,
-    /// Attention heads of hidden layers [default: 8]
-    #[arg(long)]
-    pub heads: Option<usize>,
-    /// Dropout of attention coefficients [default: 0]
-    #[arg(long)]
-    pub attention_dropout: Option<f32>,
-    /// Batch normalisation inside GIN's perceptrons
-    #[arg(long)]
-    pub batch_norm: bool,
-    #[command(flatten)]
-    pub weights: WeightsArgs,
-    /// Training epochs [default: 200]
-    #[arg(long)]
-    pub epochs: Option<usize>,
-    /// Learning rate [default: 0.01]
-    #[arg(long)]
-    pub lr: Option<f64>,
-    /// Learning rate of cgso's exponents [default: 0.005]
-    #[arg(long)]
-    pub exponent_lr: Option<f64>,
-    /// L2 decay [default: 5e-4]
-    #[arg(long)]
-    pub weight_decay: Option<f64>,
-    /// Multiply the learning rate by FACTOR every EPOCHS epochs, as in 50:0.6
-    #[arg(long, value_name = "EPOCHS:FACTOR", value_parser = parse_schedule)]
-    pub lr_step: Option<StepSchedule>,
-    /// Stop after this many epochs without a lower validation loss
-    #[arg(long)]
-    pub patience: Option<usize>,
-}
-
-/// What `--protocol` may say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProtocolName {
-    Own,
-    LargestComponent,
-}
-
-impl FromStr for ProtocolName {
-    type Err = gnarl_graph::Error;
-
-    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        match name.to_lowercase().as_str() {
-            "own" => Ok(ProtocolName::Own),
-            "largest-component" => Ok(ProtocolName::LargestComponent),
-            _ => Err(gnarl_graph::Error::unknown("protocol", name, ["own", "largest-component"])),
-        }
-    }
-}
-
-/// What `--operator` may say.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum OperatorName {
-    Classical(ClassicalOperator),
-    Cgso,
-}
-
-impl FromStr for OperatorName {
-    type Err = gnarl_graph::Error;
-
-    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        if name.eq_ignore_ascii_case("cgso") {
-            return Ok(OperatorName::Cgso);
-        }
-        let known: Vec<String> = ClassicalOperator::ALL.iter().map(ToString::to_string).collect();
-        let known = known.iter().map(String::as_str).chain(["cgso"]);
-        name.parse().map(OperatorName::Classical).map_err(|_| gnarl_graph::Error::unknown("operator", name, known))
-    }
-}
-
-fn parse_schedule(text: &str) -> Result<StepSchedule, String> {
-    let wrong = || format!("'{text}' is not EPOCHS:FACTOR, as in 50:0.6");
-    let (every, factor) = text.split_once(':').ok_or_else(wrong)?;
-    Ok(StepSchedule { every: every.parse().map_err(|_| wrong())?, factor: factor.parse().map_err(|_| wrong())? })
-}
-
-/// Everything needed to run it again.
-#[derive(Debug, Clone, Serialize)]
-pub struct Config {
-    pub data: String,
-    pub protocol: ProtocolName,
-    pub recipe: Recipe,
-    pub preparation: Preparation,
-    pub network: NetworkConfig,
-    pub training: TrainConfig,
-    /// Where the network has an exit at every layer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub depth: Option<Adaptive>,
-    pub runs: usize,
-    pub seed: u64,
-}
-
-impl ModelArgs {
-    /// The operator asked for; `--centrality` and `--init` are cgso's alone.
-    pub fn operator(&self) -> gnarl_graph::Result<OperatorChoice> {
-        let refuse = |op: &'static str, what: &str| Err(gnarl_graph::Error::argument(op, what));
-        if self.operator == Some(OperatorName::Cgso) {
-            let Some(centrality) = self.centrality else {
-                return refuse(
-                    "--operator cgso",
-                    "needs --centrality degree, core, pagerank or walks, or two of them as in degree+core",
-                );
-            };
-            let init = self.init.unwrap_or(Initialisation::Auto);
-            return Ok(OperatorChoice::Cgso(Cgso { centrality, init }));
-        }
-        if self.centrality.is_some() {
-            return refuse("--centrality", "belongs to --operator cgso, which was not asked for");
-        }
-        if self.init.is_some() {
-            return refuse("--init", "belongs to --operator cgso, which was not asked for");
-        }
-        Ok(match self.operator {
-            Some(OperatorName::Classical(op)) => OperatorChoice::Classical(op),
-            _ => OperatorChoice::Usual,
-        })
-    }
-
-    /// The recipe's settings with what the user said put over them.
-    pub fn config(&self, dataset: &str, runs: usize, seed: u64) -> gnarl_graph::Result<Config> {
-        self.config_with(dataset, None, runs, seed)
-    }
-
-    /// The same for a network with exits, where asked.
-    pub fn config_with(
-        &self,
-        dataset: &str,
-        depth: Option<Adaptive>,
-        runs: usize,
-        seed: u64,
-    ) -> gnarl_graph::Result<Config> {
-        let (mut network, mut training, scaling) = match &depth {
-            None => self.recipe.settings(dataset, self.model),
-            Some(depth) => self.recipe.depth_settings(dataset, self.model, depth.max_depth),
-        };
-        self.over_network(&mut network)?;
-        self.over_training(&mut training);
-        let preparation = Preparation { operator: self.operator()?, features: self.features.unwrap_or(scaling) };
-        let (data, protocol, recipe) = (dataset.to_string(), self.protocol, self.recipe);
-        Ok(Config { data, protocol, recipe, preparation, network, training, depth, runs, seed })
-    }
-
-    /// Puts what the user said over a network's settings.
-    pub fn over_network(&self, network: &mut NetworkConfig) -> gnarl_graph::Result<()> {
-        set(&mut network.hidden, self.hidden);
-        set(&mut network.layers, self.layers);
-        set(&mut network.dropout, self.dropout);
-        set(&mut network.input_dropout, self.input_dropout);
-        set(&mut network.heads, self.heads);
-        set(&mut network.attention_dropout, self.attention_dropout);
-        network.batch_norm |= self.batch_norm;
-        self.weights.apply(network)
-    }
-
-    /// Puts what the user said over the settings of training.
-    pub fn over_training(&self, training: &mut TrainConfig) {
-        set(&mut training.epochs, self.epochs);
-        set(&mut training.learning_rate, self.lr);
-        set(&mut training.exponent_learning_rate, self.exponent_lr);
-        set(&mut training.weight_decay, self.weight_decay);
-        training.schedule = self.lr_step.or(training.schedule);
-        training.patience = self.patience.or(training.patience);
-    }
-}
-
-/// What the user said, where they did, in the place of what was there.
-pub(super) fn set<T: Copy>(slot: &mut T, asked: Option<T>) {
-    if let Some(asked) = asked {
-        *slot = asked;
-    }
-}
+use crate::progress;
 
 /// `gnarl train`
 #[derive(Debug, Args)]
@@ -250,13 +33,9 @@ pub struct TrainArgs {
     #[command(flatten)]
     pub model: ModelArgs,
     #[command(flatten)]
-    pub depth: DepthArgs,
-    #[command(flatten)]
-    pub classifier: ClassifierArgs,
-    #[command(flatten)]
     pub study: StudyArgs,
     /// Runs, each with its own seed and, where there are several, its own split [default: 1; of a set of graphs, its folds]
-    #[arg(long, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
     /// Write the first run's model to this safetensors file
     #[arg(long, value_name = "FILE")]
@@ -266,24 +45,105 @@ pub struct TrainArgs {
     pub curves: bool,
 }
 
-/// Mean, sample deviation and each run.
-#[derive(Debug, Clone, Serialize)]
-pub struct Accuracy {
-    pub mean: f64,
-    pub std: f64,
-    pub runs: Vec<f64>,
+/// What a study may ask for beside the model.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "The study")]
+pub struct StudyArgs {
+    /// Of sets of graphs: train on so many graphs of each class of a fold, drawn by the seed [default: all]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    pub per_class: Option<usize>,
+    /// Of --per-class: so many graphs of one class only, fewer than of the others; of class 0 in fold 0, of class 1 in fold 1, and so on
+    #[arg(long, value_name = "N", requires = "per_class", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    pub rare: Option<usize>,
+    /// Of sets of graphs: initialisations of each fold; a fold counts with their mean [default: 1]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    pub inits: Option<usize>,
+    /// Of sets of graphs: remove and add this share of the training graphs' edges at random, as in 0.1
+    #[arg(long, value_name = "SHARE")]
+    pub corrupt: Option<f64>,
+    /// Of --corrupt: one-hot degrees stay those of the graphs before it
+    #[arg(long, requires = "corrupt")]
+    pub keep_degrees: bool,
+    /// Of --augment gratin: write every new vector's influence, its density, and the accuracy by share kept to STEM.csv, STEM.svg, STEM-filter.csv, …
+    #[arg(long, value_name = "STEM")]
+    pub influence: Option<PathBuf>,
+    /// Draw how certain the models are of their test items to STEM-confidence.svg, STEM-entropy.svg and as PNG
+    #[arg(long, value_name = "STEM")]
+    pub histograms: Option<PathBuf>,
 }
 
-impl Accuracy {
-    pub fn of(values: Vec<f64>) -> gnarl_graph::Result<Self> {
-        let summary = mean_std(&values)?;
-        Ok(Self { mean: summary.mean, std: summary.std, runs: values })
+impl StudyArgs {
+    /// Fails where one of them was given for a dataset that is one graph, or for a model that it does not belong to.
+    fn check(&self, model: &Model, task: Task, data: &str) -> gnarl_graph::Result<()> {
+        let of_sets = [
+            ("--per-class", self.per_class.is_some()),
+            ("--rare", self.rare.is_some()),
+            ("--inits", self.inits.is_some()),
+            ("--corrupt", self.corrupt.is_some()),
+        ];
+        if let (Task::Node, Some((option, _))) = (task, of_sets.iter().find(|(_, given)| *given)) {
+            let what = format!("belongs to sets of graphs, and {data} is one graph; `gnarl data list` names those of task graph");
+            return Err(Error::argument(*option, what));
+        }
+        if self.influence.is_some() && !matches!(model.augment, Augment::Gratin(_)) {
+            return Err(Error::argument("--influence", format!("belongs to gratin, and the augmentation is {}", model.augment)));
+        }
+        if let (Augment::Gratin(gratin), None) = (model.augment, &self.influence)
+            && gratin.through == Through::Network
+            && gratin.select.is_none()
+        {
+            return Err(Error::argument("--through", "belongs to --select and --influence, which were not asked for"));
+        }
+        if let (Some(rare), Some(others)) = (self.rare, self.per_class)
+            && rare >= others
+        {
+            return Err(Error::argument("--rare", format!("{rare} graphs are not fewer than --per-class {others}")));
+        }
+        Ok(())
     }
 
-    /// `81.23 ± 0.45`
-    pub fn text(&self) -> String {
-        format!("{:.2} ± {:.2}", self.mean, self.std)
+    fn options(&self, seed: u64) -> gnarl_graph::Result<FitOptions> {
+        let keep_degrees = self.keep_degrees;
+        let corruption = self.corrupt.map(Corruption::new).transpose()?;
+        let corruption = corruption.map(|edges| TrainingCorruption { edges, keep_degrees });
+        Ok(FitOptions { corruption, corruption_seed: seed, study_influence: self.influence.is_some() })
     }
+}
+
+/// The folds with `count` training graphs of each class; of class `i` modulo classes of fold `i` only `rare`, where that is asked for.
+fn fewer(folds: &[Split], labels: &Labels, count: usize, rare: Option<usize>, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
+    let of_fold = |(i, fold): (usize, &Split)| {
+        let mut of_classes = vec![count; labels.num_classes()];
+        let in_turn = i % of_classes.len().max(1);
+        if let (Some(rare), Some(of_class)) = (rare, of_classes.get_mut(in_turn)) {
+            *of_class = rare;
+        }
+        fold.fewer(labels, &of_classes, seed)
+    };
+    folds.iter().enumerate().map(of_fold).collect()
+}
+
+/// Everything needed to run it again.
+#[derive(Debug, Clone, Serialize)]
+pub struct Config {
+    pub data: String,
+    pub protocol: ProtocolName,
+    pub recipe: Recipe,
+    /// The model, with every option that applies filled in.
+    pub model: Model,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folds: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inits: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub per_class: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rare: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corruption: Option<TrainingCorruption>,
+    pub seed: u64,
 }
 
 /// What `gnarl train` found.
@@ -291,232 +151,384 @@ impl Accuracy {
 pub struct TrainReport {
     data: String,
     model: String,
-    test_accuracy: Accuracy,
-    val_accuracy: Accuracy,
-    /// Median milliseconds of a training step.
+    /// One value per run; of a set per fold, the mean over its initialisations. Absent without labelled test items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_accuracy: Option<Accuracy>,
+    /// Absent without labelled validation items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    val_accuracy: Option<Accuracy>,
+    /// Median milliseconds of an epoch's training.
     epoch_ms: f64,
     seconds: f64,
     parameters: usize,
+    /// Whether runs were stopped before their end; they do not count.
     interrupted: bool,
+    #[serde(skip_serializing_if = "is_zero")]
+    unfinished_runs: usize,
     config: Config,
     runs: Vec<serde_json::Value>,
     /// Accuracies of exits and policies.
     #[serde(flatten)]
     depth: Option<DepthReport>,
+    /// Where answers are not read off plainly: what that changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inference: Option<InferenceReport>,
+    /// Where a fresh head was trained: the same runs before it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    augmentation: Option<AugmentationReport>,
+    /// Where asked for: the influence of drawn vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    influence: Option<InfluenceReport>,
+    /// Of the test items of all runs.
+    #[serde(flatten)]
+    certainty: Certainty,
     /// What a learnable operator's scalars came to, over the runs.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
     operator_parameters: Vec<(String, Accuracy)>,
-    /// The initialisations tried, where it was for us to choose.
+    /// The initialisations tried, where each run chose one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    initialisations: Vec<Tried>,
+    initialisations: Vec<InitialisationReport>,
+    /// Files of figures and tables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    written: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     saved: Option<String>,
+    #[serde(skip)]
+    asked: usize,
 }
 
-pub fn as_object<S: serde::Serializer>(pairs: &[(String, Accuracy)], s: S) -> Result<S::Ok, S::Error> {
-    s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
-/// The graph and the splits its dataset is judged by.
-pub fn load_with_splits(global: &Global, name: &str, count: usize) -> anyhow::Result<(String, Graph, Vec<Split>)> {
-    splits_of(global, load(global, name)?, count)
+/// What `--print-spec` prints.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct SpecReport {
+    model: Model,
+    #[serde(skip)]
+    text: String,
 }
 
-/// The same of a dataset that is loaded.
-pub fn splits_of(global: &Global, loaded: Dataset, count: usize) -> anyhow::Result<(String, Graph, Vec<Split>)> {
-    let (graph, splits) = gnarl_graph::dataset::protocol_splits(&loaded, global.seed, count)?;
-    Ok((loaded.name, graph, splits))
-}
-
-/// The dataset of a model by the protocol asked for.
-pub fn load_for(global: &Global, model: &ModelArgs, count: usize) -> anyhow::Result<(String, Graph, Vec<Split>)> {
-    if model.protocol == ProtocolName::Own {
-        return load_with_splits(global, &model.data, count);
+impl SpecReport {
+    /// A model with every option that applies filled in.
+    pub fn new(model: &Model, task: Task) -> anyhow::Result<Self> {
+        let model = model.plan(task)?.model;
+        Ok(Self { model, text: model.to_toml()? })
     }
-    let loaded = load(global, &model.data)?;
-    let protocol = Protocol::LargestComponentFractions { train: 0.1, val: 0.1 };
-    let (graph, splits) = gnarl_graph::dataset::splits_by(&loaded, Some(protocol), global.seed, count)?;
-    Ok((loaded.name, graph, splits))
 }
 
-/// Trains and reports, on one graph or on a set of them.
-pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<OnData<TrainReport, SetReport>> {
-    let start = Instant::now();
-    let loaded = load(global, &args.model.data)?;
-    if matches!(loaded.content, Content::Graphs(_)) {
-        return graphs::train(global, args, &loaded, start).map(OnData::Graphs);
+impl Report for SpecReport {
+    fn text(&self) -> String {
+        self.text.clone()
     }
-    args.classifier.refuse_on_one_graph(&loaded.name)?;
-    args.study.refuse_on_one_graph(&loaded.name)?;
-    run_nodes(global, args, loaded, start).map(OnData::OneGraph)
 }
 
-fn run_nodes(global: &Global, args: &TrainArgs, loaded: Dataset, start: Instant) -> anyhow::Result<TrainReport> {
-    let count = args.runs.unwrap_or(1);
-    let (data, graph, splits) = splits_of(global, loaded, count)?;
-    let depth = args.depth.adaptive(&args.model)?;
-    let mut config = args.model.config_with(&data, depth, count, global.seed)?;
-    config.training.check()?;
-    if config.depth.is_some() {
-        return run_adaptive(args, config, &graph, &splits, start);
+/// Trains and reports, or says what it would train.
+pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<SpecReport, TrainReport>> {
+    let on_sets = args.runs.unwrap_or(usize::MAX);
+    let (data, mut benchmark) = args.model.benchmark_of(global, args.runs.unwrap_or(1), on_sets)?;
+    let task = benchmark.content.task();
+    let model = args.model.model(&data.name, task)?;
+    if args.model.print_spec {
+        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
     }
-    config.network.check()?;
-
-    let stop: &AtomicBool = interrupt::flag();
-    let candidates = config.preparation.operator.candidates();
-    // AdaGCN trains a learner for every depth, one after the other.
-    let learners = if config.network.backbone == Backbone::AdaGcn { config.network.layers + 1 } else { 1 };
-    let steps = (candidates * count * config.training.epochs * learners) as u64;
-    let bar = progress::steps(&format!("{} on {data}", config.network.backbone), steps);
-    let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop };
-    let (network, training, seed) = (&config.network, &config.training, global.seed);
-    let one_to_save = args.save.as_ref().filter(|_| candidates == 1);
-    let Settled { preparation, prepared, runs, tried } = match one_to_save {
-        None => node::settled_runs(&graph, config.preparation, network, training, &splits, count, seed, &watch)?,
-        // The first run by itself, to keep its network; the others as they come.
-        Some(file) => {
-            let (preparation, prepared) =
-                (config.preparation, Prepared::new(&graph, network.backbone, config.preparation)?);
-            let mut runs = vec![run_and_save(&prepared, &config, &data, &splits[0], &watch, file)?];
-            if count > 1 {
-                let rest: Vec<Split> = (1..count).map(|i| splits[i % splits.len()].clone()).collect();
-                let seed = seed.wrapping_add(1);
-                runs.extend(node::runs(&prepared, network, training, &rest, count - 1, seed, &watch)?);
-            }
-            Settled { preparation, prepared, runs, tried: Vec::new() }
-        }
+    args.study.check(&model, task, &data.name)?;
+    if let (Some(count), Some(labels)) = (args.study.per_class, benchmark.content.labels().cloned()) {
+        benchmark.splits = fewer(&benchmark.splits, &labels, count, args.study.rare, global.seed)?;
+    }
+    let study = TrainStudy {
+        runs: args.runs.unwrap_or(1),
+        inits: args.study.inits.unwrap_or(1),
+        seed: global.seed,
+        policies: args.model.policies(&model),
+        options: args.study.options(global.seed)?,
+        ..TrainStudy::new(model)
     };
-    config.preparation = preparation;
-    // An initialisation had to be chosen first: its first run once more, which is the same run.
-    if let Some(file) = args.save.as_ref().filter(|_| candidates > 1) {
-        run_and_save(&prepared, &config, &data, &splits[0], &watch, file)?;
-    }
-    let parameters = prepared.network(&config.network, 0)?.params().num_trained();
-    let saved = args.save.as_ref().map(|file| file.display().to_string());
+    train(args, &study, &benchmark).map(output::Either::Right)
+}
+
+fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result<TrainReport> {
+    let task = on.content.task();
+    let bar = progress::steps(&format!("{} on {}", study.model.backbone, on.name), study.epochs(on)?);
+    let result = study.run(on, &Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() })?;
     bar.finish_and_clear();
-
-    let over = |f: fn(&Run) -> f64| Accuracy::of(runs.iter().map(f).collect());
-    let scalars: Vec<_> = runs.iter().map(|run| &run.operator[..]).collect();
-    Ok(TrainReport {
-        data,
-        model: config.network.backbone.to_string(),
-        test_accuracy: over(|r| r.test_accuracy)?,
-        val_accuracy: over(|r| r.val_accuracy)?,
-        epoch_ms: median(runs.iter().map(|r| r.trained.epoch_ms).collect()),
-        seconds: start.elapsed().as_secs_f64(),
-        parameters,
-        interrupted: runs.iter().any(|r| r.trained.interrupted),
-        config,
-        operator_parameters: operator_parameters(&scalars)?,
-        initialisations: tried,
-        runs: runs.iter().map(|r| describe(r, &r.operator, args.curves)).collect::<Result<_, _>>()?,
-        depth: None,
-        saved,
-    })
+    let asked = result.runs.len() + result.unfinished;
+    if result.runs.is_empty() {
+        return Err(Interrupted { finished: 0, asked }.into());
+    }
+    if let (Some(file), Some(first)) = (&args.save, &result.first) {
+        first.save(file)?;
+    }
+    report(args, study, on, task, result, asked)
 }
 
-/// The same with an exit at every layer.
-fn run_adaptive(
+fn report(
     args: &TrainArgs,
-    mut config: Config,
-    graph: &Graph,
-    splits: &[Split],
-    start: Instant,
+    study: &TrainStudy,
+    on: &Benchmark,
+    task: Task,
+    result: TrainResult,
+    asked: usize,
 ) -> anyhow::Result<TrainReport> {
-    let (trained, parameters) = adaptive::train(&mut config, graph, splits, args.save.as_deref())?;
-    let runs = &trained.runs;
-    let over = |f: fn(&DepthRun) -> f64| Accuracy::of(runs.iter().map(f).collect());
-    let scalars: Vec<_> = runs.iter().map(|run| &run.operator[..]).collect();
+    let plan = study.model.plan(task)?;
+    let title = format!("{} on {}", study.model.backbone, on.name);
+    let certainty = Certainty::new(&result.runs)?;
+    let influence = InfluenceReport::new(&result)?;
+    let mut written = Vec::new();
+    if let (Some(stem), Some(influence)) = (&args.study.influence, &influence) {
+        written.extend(influence.write(&result.runs, stem, &title)?);
+    }
+    if let Some(stem) = &args.study.histograms {
+        written.extend(certainty.draw(stem, &title)?);
+    }
+    let of_sets = |value: usize| (task == Task::Graph).then_some(value);
+    let own = study.model.depth.exits().map(|exits| exits.policy);
+    let saved = args.save.as_ref().filter(|_| result.first.is_some()).map(|file| file.display().to_string());
     Ok(TrainReport {
-        data: config.data.clone(),
-        model: config.network.backbone.to_string(),
-        test_accuracy: over(|r| r.own_accuracy)?,
-        val_accuracy: over(|r| r.own_val_accuracy)?,
-        epoch_ms: median(runs.iter().flat_map(|r| r.trained.iter().map(|t| t.epoch_ms)).collect()),
-        seconds: start.elapsed().as_secs_f64(),
-        parameters,
-        interrupted: runs.iter().any(|r| r.trained.iter().any(|t| t.interrupted)),
-        operator_parameters: operator_parameters(&scalars)?,
-        initialisations: trained.tried,
-        runs: runs.iter().map(|r| describe(r, &r.operator, args.curves)).collect::<Result<_, _>>()?,
-        depth: Some(DepthReport::new(&config, runs)?),
-        config,
-        saved: args.save.as_ref().map(|file| file.display().to_string()),
+        data: on.name.clone(),
+        model: study.model.backbone.to_string(),
+        test_accuracy: result.test_accuracy()?,
+        val_accuracy: result.val_accuracy()?,
+        epoch_ms: result.epoch_ms(),
+        seconds: result.seconds,
+        parameters: result.first.as_ref().map_or(0, |first| first.num_parameters()),
+        interrupted: result.unfinished > 0,
+        unfinished_runs: result.unfinished,
+        config: Config {
+            data: on.name.clone(),
+            protocol: args.model.protocol,
+            recipe: args.model.recipe,
+            model: plan.model,
+            runs: (task == Task::Node).then_some(study.runs),
+            folds: of_sets(on.splits.len()),
+            inits: of_sets(study.inits),
+            per_class: args.study.per_class,
+            rare: args.study.rare,
+            corruption: study.options.corruption,
+            seed: study.seed,
+        },
+        depth: own.map(|own| result.depth(&study.policies, own)).transpose()?.flatten(),
+        inference: result.inference()?,
+        augmentation: result.augmentation()?,
+        influence,
+        certainty,
+        operator_parameters: result.operator_parameters()?,
+        initialisations: result.initialisations(),
+        runs: result.runs.iter().map(|run| describe(run, args.curves)).collect::<Result<_, _>>()?,
+        written: written.iter().map(|file| file.display().to_string()).collect(),
+        saved,
+        asked,
     })
-}
-
-fn run_and_save(
-    prepared: &Prepared,
-    config: &Config,
-    data: &str,
-    split: &Split,
-    watch: &Watch<'_>,
-    file: &Path,
-) -> anyhow::Result<Run> {
-    let (run, network) = node::run(prepared, &config.network, &config.training, split, config.seed, watch)?;
-    let preparation = serde_json::to_value(config.preparation)?;
-    Checkpoint::new(&network, data, prepared.mean_log_degree, preparation).save(&network, file)?;
-    Ok(run)
-}
-
-/// Each scalar of a learnable operator over the runs.
-pub fn operator_parameters(runs: &[&[(String, f64)]]) -> gnarl_graph::Result<Vec<(String, Accuracy)>> {
-    let Some(first) = runs.first() else { return Ok(Vec::new()) };
-    let over_runs = |i: usize| Accuracy::of(runs.iter().map(|scalars| scalars[i].1).collect());
-    first.iter().enumerate().map(|(i, (name, _))| Ok((name.clone(), over_runs(i)?))).collect()
 }
 
 /// One run for the JSON, with its curves where asked.
-pub fn describe(
-    run: &impl Serialize,
-    scalars: &[(String, f64)],
-    with_curve: bool,
-) -> serde_json::Result<serde_json::Value> {
+fn describe(run: &Run, with_curves: bool) -> serde_json::Result<serde_json::Value> {
     let mut value = serde_json::to_value(run)?;
-    if let Some(found) = value.get_mut("operator") {
-        *found = scalars.iter().map(|(name, x)| (name.clone(), serde_json::Value::from(*x))).collect();
-    }
-    if !with_curve && let Some(trained) = value.get_mut("trained") {
-        let trainings = match trained {
-            serde_json::Value::Array(stages) => stages.iter_mut().collect(),
-            one => vec![one],
-        };
-        for trained in trainings.into_iter().filter_map(|t| t.as_object_mut()) {
-            let epochs = trained.remove("curve").and_then(|c| c.as_array().map(Vec::len));
-            trained.insert("epochs".into(), epochs.into());
+    if !with_curves && let Some(trained) = value.get_mut("trained").and_then(|t| t.as_array_mut()) {
+        for training in trained.iter_mut().filter_map(|t| t.as_object_mut()) {
+            let epochs = training.remove("curve").and_then(|c| c.as_array().map(Vec::len));
+            training.insert("epochs".into(), epochs.into());
         }
     }
     Ok(value)
 }
 
-impl Report for TrainReport {
-    fn text(&self) -> String {
-        let c = &self.config;
+/// `81.23 ± 0.45`, or a dash where there is nothing to judge on.
+fn text_of(accuracy: &Option<Accuracy>) -> String {
+    accuracy.as_ref().map_or_else(|| "-".to_string(), Accuracy::text)
+}
+
+/// A paired difference with its standard error, starred where it is clear.
+pub fn difference(of: &PairedDifference) -> String {
+    let PairedDifference { mean, standard_error, .. } = of;
+    let clear = if of.is_clear() { " *" } else { "" };
+    match standard_error.is_finite() {
+        true => format!("{mean:+.2} ± {standard_error:.2}{clear}"),
+        false => format!("{mean:+.2}"),
+    }
+}
+
+impl TrainReport {
+    fn rows(&self) -> Vec<(&'static str, String)> {
+        let Config { model, folds, inits, .. } = &self.config;
         let mut rows = vec![
-            ("test accuracy", self.test_accuracy.text()),
-            ("validation accuracy", self.val_accuracy.text()),
-            ("runs", self.test_accuracy.runs.len().to_string()),
-            ("operator", c.preparation.operator.to_string()),
-            ("hidden, layers, dropout", format!("{}, {}, {}", c.network.hidden, c.network.layers, c.network.dropout)),
-            ("epoch", format!("{} ms", real(self.epoch_ms))),
-            ("all", format!("{} s", real(self.seconds))),
+            ("test accuracy", text_of(&self.test_accuracy)),
+            ("validation accuracy", text_of(&self.val_accuracy)),
         ];
+        match (folds, inits) {
+            (Some(folds), Some(inits)) => rows.push(("folds, initialisations of each", format!("{folds}, {inits}"))),
+            _ => rows.push(("runs", self.runs.len().to_string())),
+        }
+        if let Some(count) = self.config.per_class {
+            let rare = self.config.rare.map_or(String::new(), |rare| format!(", {rare} of one class in turn"));
+            rows.push(("training graphs", format!("at most {count} of each class{rare}")));
+        }
+        if let Some(TrainingCorruption { edges, keep_degrees }) = &self.config.corruption {
+            let degrees = if *keep_degrees { "; degree features of the graphs before it" } else { "" };
+            rows.push(("corrupted", format!("{} % of the training graphs' edges{degrees}", real(100.0 * edges.share))));
+        }
+        rows.push(("operator", model.operator.to_string()));
+        for (axis, choice, plain) in [
+            ("depth", model.depth.name(), model.depth.exits().is_none()),
+            ("weights", model.weights.name(), model.weights.is_free()),
+            ("inference", model.inference.name(), model.inference.is_plain()),
+            ("defence", model.defense.name(), model.defense.is_nothing()),
+        ] {
+            if !plain {
+                rows.push((axis, choice.to_string()));
+            }
+        }
+        if !model.augment.is_nothing() {
+            rows.push(("data", self.data_axis()));
+        }
+        let shape = [model.network.hidden, model.network.layers].into_iter().flatten().map(|n| n.to_string());
+        let shape: Vec<String> = shape.chain(model.network.dropout.map(|rate| rate.to_string())).collect();
+        let names: Vec<&str> = [
+            model.network.hidden.map(|_| "hidden"),
+            model.network.layers.map(|_| "layers"),
+            model.network.dropout.map(|_| "dropout"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if !shape.is_empty() {
+            rows.push((NAMES.iter().find(|known| **known == names.join(", ")).copied().unwrap_or("shape"), shape.join(", ")));
+        }
+        if let (Some(readout), Some(rate)) = (model.network.readout, model.network.head_dropout) {
+            rows.push(("readout, dropout before the head", format!("{readout}, {rate}")));
+        }
+        rows.push(("epoch", format!("{} ms", real(self.epoch_ms))));
+        rows.push(("all", format!("{} s", real(self.seconds))));
         if let Some(file) = &self.saved {
             rows.push(("saved", file.clone()));
         }
         if self.interrupted {
-            rows.push(("interrupted", "yes: these are the epochs done so far".into()));
+            rows.push(("interrupted", format!("yes: {} of {} runs were finished and count", self.runs.len(), self.asked)));
         }
-        let mut text = format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(rows)));
-        if let Some(depth) = &self.depth {
-            text += &depth.text();
+        rows
+    }
+
+    /// What the data axis does, in words.
+    fn data_axis(&self) -> String {
+        let augment = self.config.model.augment;
+        match (augment, augment.method().transform()) {
+            (Augment::Gratin(gratin), _) => {
+                let report = self.augmentation.as_ref().and_then(|report| report.gaussians);
+                let count = match report.filter(|_| gratin.density.takes_components()) {
+                    Some((least, most)) if least == most => format!(" ({most})"),
+                    Some((least, most)) => format!(" ({least} to {most})"),
+                    None => String::new(),
+                };
+                let many = match gratin.draws {
+                    Draws::AsMany => "as many as the class has",
+                    Draws::Level => "up to twice the largest class",
+                };
+                let kept = gratin.select.map_or(String::new(), |share| format!("; {} % kept by influence", real(100.0 * share)));
+                format!("gratin: {}{count}; {many}{kept}", gratin.density.about())
+            }
+            (_, Some((_, copies))) => {
+                let how = match (copies, self.config.folds) {
+                    (Copies::Fixed, _) => "one copy of each training graph, beside them",
+                    (Copies::EachEpoch, Some(_)) => "new copies in every epoch, in the place of the training graphs",
+                    (Copies::EachEpoch, None) => "drawn anew in every epoch",
+                };
+                format!("{augment}, {how}")
+            }
+            _ => augment.to_string(),
         }
-        text + &learned_text(&self.operator_parameters, &self.initialisations)
     }
 }
 
+/// How the row of a network's shape may be called.
+const NAMES: [&str; 7] = [
+    "hidden, layers, dropout",
+    "hidden, layers",
+    "hidden, dropout",
+    "layers, dropout",
+    "hidden",
+    "layers",
+    "dropout",
+];
+
+impl Report for TrainReport {
+    fn text(&self) -> String {
+        let mut text = format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(self.rows())));
+        if let Some(inference) = &self.inference {
+            text += &format!(
+                "\nwith {} {} against {} plainly: {}\n",
+                self.config.model.inference,
+                text_of(&self.test_accuracy),
+                inference.plain_test_accuracy.text(),
+                difference(&inference.minus_plain)
+            );
+        }
+        if let Some(depth) = &self.depth {
+            text += &depth_text(depth);
+        }
+        if let Some(report) = &self.augmentation {
+            text += &augmentation_text(report, self.config.model.augment.name(), &self.test_accuracy);
+        }
+        if let Some(influence) = &self.influence {
+            text += &format!("\n{}", influence.text());
+        }
+        for file in &self.written {
+            text += &format!("wrote {file}\n");
+        }
+        text + &learned_text(&self.operator_parameters, &self.initialisations)
+    }
+
+    fn complaint(self) -> Option<anyhow::Error> {
+        let finished = self.runs.len();
+        self.interrupted.then(|| Interrupted { finished, asked: self.asked }.into())
+    }
+}
+
+/// Two tables: exits, and policies against the single best layer.
+fn depth_text(depth: &DepthReport) -> String {
+    let mut exits = output::table(&["exit", ">test accuracy", ">nodes taking it"]);
+    for (l, (accuracy, nodes)) in depth.exit_accuracy.iter().zip(&depth.taken).enumerate() {
+        exits.add_row([l.to_string(), accuracy.text(), real((10.0 * nodes).round() / 10.0)]);
+    }
+    let mut policies = output::table(&["policy", ">test accuracy", ">minus single layer"]);
+    policies.add_row(["single layer, best on validation".into(), depth.single_layer_accuracy.text(), "-".into()]);
+    for (name, PolicyAccuracy { accuracy, minus_single, .. }) in &depth.policy_accuracy {
+        let own = if *name == depth.policy { " (the model's own)" } else { "" };
+        policies.add_row([format!("{name}{own}"), accuracy.text(), difference(minus_single)]);
+    }
+    policies.add_row(["oracle".into(), depth.oracle_accuracy.text(), String::new()]);
+    format!("\n{}\n{}", output::render(&exits), output::render(&policies))
+}
+
+/// Accuracies without an augmentation, of its control where there is one, and with it.
+fn augmentation_text(report: &AugmentationReport, name: &str, with: &Option<Accuracy>) -> String {
+    let nothing = || "-".to_string();
+    let mut rows = vec![vec!["none".into(), report.none_test_accuracy.text(), nothing(), nothing(), nothing()]];
+    let mut headers = vec!["augmentation", ">test accuracy", ">minus none", ">minus retrain", ">seconds"];
+    if let Some(retrain) = &report.retrain_test_accuracy {
+        let minus_none = paired_difference(&retrain.runs, &report.none_test_accuracy.runs);
+        let minus_none = minus_none.map_or_else(|_| nothing(), |of| difference(&of));
+        rows.push(vec!["retrain".into(), retrain.text(), minus_none, nothing(), nothing()]);
+    }
+    let minus_retrain = report.minus_retrain.as_ref().map_or_else(nothing, difference);
+    rows.push(vec![name.to_string(), text_of(with), difference(&report.minus_none), minus_retrain, real(report.seconds)]);
+    if report.minus_retrain.is_none() {
+        const MINUS_RETRAIN: usize = 3;
+        headers.remove(MINUS_RETRAIN);
+        rows.iter_mut().for_each(|row| _ = row.remove(MINUS_RETRAIN));
+    }
+    let mut table = output::table(&headers);
+    table.add_rows(rows);
+    let mut text = format!("\n{}", output::render(&table));
+    if let Some(LatentDistance { drawn, original }) = &report.latent_distance {
+        let (drawn, original) = (real(drawn.mean), real(original.mean));
+        text += &format!("mean distance of a drawn vector to those of its class {drawn}, among those {original}\n");
+    }
+    text
+}
+
 /// Tables of what a learnable operator came to and where it was tried to start; empty for a fixed one.
-pub fn learned_text(parameters: &[(String, Accuracy)], tried: &[Tried]) -> String {
+fn learned_text(parameters: &[(String, Accuracy)], tried: &[InitialisationReport]) -> String {
     let mut text = String::new();
     if !parameters.is_empty() {
         let mut table = output::table(&["learned", ">mean", ">std"]);
@@ -526,9 +538,10 @@ pub fn learned_text(parameters: &[(String, Accuracy)], tried: &[Tried]) -> Strin
         text += &format!("\n{}", output::render(&table));
     }
     if !tried.is_empty() {
-        let mut table = output::table(&["initialisation tried", ">validation accuracy"]);
-        for Tried { init, val_accuracy, .. } in tried {
-            table.add_row([init.clone(), val_accuracy.map_or_else(|| "diverged".into(), |v| format!("{v:.2}"))]);
+        let mut table = output::table(&["initialisation tried", ">validation accuracy", ">runs that chose it"]);
+        for InitialisationReport { init, val_accuracy, chosen } in tried {
+            let accuracy = val_accuracy.map_or_else(|| "diverged".into(), |v| format!("{v:.2}"));
+            table.add_row([init.clone(), accuracy, chosen.to_string()]);
         }
         text += &format!("\n{}", output::render(&table));
     }

@@ -5,7 +5,7 @@ use gnarl_graph::dataset::registry::{DATASETS, Entry};
 use serde::Serialize;
 
 use super::{format_name, task_name};
-use crate::args::Global;
+use crate::global::Global;
 use crate::commands::load_graph;
 use crate::data_dir;
 use crate::output::{self, Report, count};

@@ -26,7 +26,7 @@ use self::entries::{ENTRIES, Entry, PLAIN};
 use self::sights::Sight;
 use super::load_graph;
 use super::train::Accuracy;
-use crate::args::Global;
+use crate::global::Global;
 use crate::output::{self, Report, real};
 use crate::{interrupt, progress};
 

@@ -6,7 +6,7 @@ use gnarl_graph::spectrum::{self, EigenSettings, Gap};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::Global;
+use crate::global::Global;
 use crate::commands::centrality::{Scored, top};
 use crate::commands::load;
 use crate::html::{self, Cell};

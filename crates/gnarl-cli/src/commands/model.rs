@@ -1,0 +1,215 @@
+//! A model on the command line: every option comes from the library's lists.
+
+use std::path::PathBuf;
+
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
+use gnarl::depth::Kind;
+use gnarl::model::{Model, Section};
+use gnarl::nn::Backbone;
+use gnarl::thesis::Recipe;
+use gnarl_graph::dataset::Task;
+use gnarl_graph::dataset::registry::Protocol;
+use gnarl_graph::names::Given;
+use gnarl_graph::{Benchmark, Dataset, Error};
+
+use super::load;
+use crate::global::Global;
+
+/// What fixes a model and its data: shared by the commands that train.
+#[derive(Debug, Clone, Args)]
+pub struct ModelArgs {
+    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    #[arg(long, value_name = "NAME")]
+    pub data: String,
+    /// Split nodes by the dataset's own protocol (own), or its largest component at random into 10, 10 and 80 per cent
+    /// (largest-component), as the thesis does for attacks on edges
+    #[arg(long, default_value = "own")]
+    pub protocol: ProtocolName,
+    /// gcn, gat, gatv2, gin, sage, sgc, appnp, pna, h2gcn or mlp; or a way of combining layers: jk-cat, jk-max, jk-lstm (each also with
+    /// -gin), gcnii, gpr-gnn, gpr-gin, adagcn; or the defence rgcn
+    #[arg(long, value_name = "NAME", required_unless_present = "spec")]
+    pub model: Option<Backbone>,
+    /// A model as a TOML file, in place of --model; options are put over it
+    #[arg(long, value_name = "FILE", conflicts_with = "model")]
+    pub spec: Option<PathBuf>,
+    /// Write the model that this command line means as TOML, and do nothing else
+    #[arg(long)]
+    pub print_spec: bool,
+    /// What is left open is taken from: default (the best known), thesis (its ch. 3, 4 and 7), thesis-ch5 or thesis-ch6 (its studies of
+    /// robustness)
+    #[arg(long, default_value = "default")]
+    pub recipe: Recipe,
+    /// as-loaded or row-normalised [default: by model and recipe]
+    #[arg(long, value_name = "SCALING")]
+    pub features: Option<String>,
+    /// Of --depth admp: which exit a node takes, the first being the model's own: degree, core, walks, pagerank, two of them as in
+    /// degree+core, confidence, most-confident, mixture, blend, offsets, pool, echo, or all [default: all, with pool its own]
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
+    pub policy: Vec<PolicyName>,
+    #[command(flatten)]
+    pub options: ModelOptions,
+}
+
+gnarl_graph::named! {
+    /// What `--protocol` may say.
+    pub enum ProtocolName as "protocol" {
+        /// The dataset's.
+        Own = "own",
+        /// Tenths of the largest component.
+        LargestComponent = "largest-component",
+    }
+}
+
+/// What `--policy` may say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PolicyName {
+    All,
+    One(Kind),
+}
+
+impl std::str::FromStr for PolicyName {
+    type Err = Error;
+
+    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
+        if name.eq_ignore_ascii_case("all") { Ok(PolicyName::All) } else { name.parse().map(PolicyName::One) }
+    }
+}
+
+/// The axes and settings that were given, by their flags.
+#[derive(Debug, Clone, Default)]
+pub struct ModelOptions(pub Vec<Given>);
+
+/// Flags that are defined elsewhere.
+const ELSEWHERE: [&str; 1] = ["policy"];
+
+fn flags(section: &Section) -> impl Iterator<Item = &'static str> {
+    section.axis.into_iter().chain(section.settings.iter().map(|s| s.flag)).filter(|flag| !ELSEWHERE.contains(flag))
+}
+
+/// `free (…), orthonormal (…)`
+fn help_of_axis(section: &Section) -> String {
+    let name = |(name, about): &(String, &str)| if about.is_empty() { name.clone() } else { format!("{name} ({about})") };
+    let first = section.names.first().map_or("", |(name, _)| name);
+    format!("{} [default: {first}]", section.names.iter().map(name).collect::<Vec<_>>().join(", "))
+}
+
+/// Whose a setting is, where not all choices of its axis take it.
+fn help_of_setting(about: &str, value: &'static str) -> (String, &'static str) {
+    let mut letters = about.chars();
+    let upper = letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str());
+    (upper.unwrap_or_default(), value)
+}
+
+impl Args for ModelOptions {
+    fn augment_args(mut command: Command) -> Command {
+        for section in Model::sections() {
+            let arg = |flag: &'static str| {
+                Arg::new(flag).long(flag).help_heading(section.title).allow_negative_numbers(true)
+            };
+            if let Some(axis) = section.axis {
+                command = command.arg(arg(axis).value_name("KIND").help(help_of_axis(&section)));
+            }
+            for setting in section.settings.iter().filter(|s| !ELSEWHERE.contains(&s.flag)) {
+                let (help, value) = help_of_setting(setting.about, setting.value);
+                let arg = arg(setting.flag).value_name(value).help(help);
+                command = command.arg(match value {
+                    "BOOL" => arg.num_args(0..=1).default_missing_value("true"),
+                    _ => arg,
+                });
+            }
+        }
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ModelOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut options = Vec::new();
+        for section in Model::sections() {
+            for flag in flags(&section) {
+                if let Some(text) = matches.get_one::<String>(flag) {
+                    options.push((flag.to_string(), text.clone()));
+                }
+            }
+        }
+        Ok(Self(options))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl ModelArgs {
+    /// The dataset, and the benchmark that its protocol, or the one asked for, makes of it.
+    pub fn benchmark(&self, global: &Global, count: usize) -> anyhow::Result<(Dataset, Benchmark)> {
+        self.benchmark_of(global, count, count)
+    }
+
+    /// The same with so many splits of one graph, and at most so many folds of a set.
+    pub fn benchmark_of(&self, global: &Global, splits: usize, folds: usize) -> anyhow::Result<(Dataset, Benchmark)> {
+        let data = load(global, &self.data)?;
+        let count = if data.content.task() == Task::Node { splits } else { folds };
+        let benchmark = match (self.protocol, data.content.task()) {
+            (ProtocolName::Own, _) => data.benchmark(global.seed, count)?,
+            (ProtocolName::LargestComponent, Task::Node) => {
+                let protocol = Protocol::LargestComponentFractions { train: 0.1, val: 0.1 };
+                data.benchmark_by(Some(protocol), global.seed, count)?
+            }
+            (ProtocolName::LargestComponent, Task::Graph) => {
+                let what = format!("largest-component splits the nodes of one graph, and {} is a set of graphs", data.name);
+                return Err(Error::argument("--protocol", what).into());
+            }
+        };
+        Ok((data, benchmark))
+    }
+
+    /// The model that was described, with the recipe's settings where it is open.
+    pub fn model(&self, dataset: &str, task: Task) -> anyhow::Result<Model> {
+        self.model_with(dataset, task, |model| model)
+    }
+
+    /// The same with something settled before the recipe has its say.
+    pub fn model_with(&self, dataset: &str, task: Task, settle: impl Fn(Model) -> Model) -> anyhow::Result<Model> {
+        let described = match (&self.spec, self.model) {
+            (Some(file), _) => {
+                let text = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
+                Model::from_toml(&text).map_err(|e| anyhow::Error::from(e).context(format!("{}", file.display())))?
+            }
+            (None, Some(backbone)) => Model::new(backbone),
+            (None, None) => return Err(Error::argument("--model", "name a model, or a file with --spec").into()),
+        };
+        let mut options = self.options.0.clone();
+        options.extend(self.features.iter().map(|name| ("features".to_string(), name.clone())));
+        match self.policy.first() {
+            Some(PolicyName::One(kind)) => options.push(("policy".into(), kind.to_string())),
+            // A policy of a fixed depth is refused by the library.
+            Some(PolicyName::All) => options.push(("policy".into(), Kind::USUAL.to_string())),
+            None => (),
+        }
+        Ok(self.recipe.fill(settle(described.over(&options)?), dataset, task))
+    }
+
+    /// The policies to report for a model with exits; none for one of a fixed depth.
+    pub fn policies(&self, model: &Model) -> Vec<Kind> {
+        let Some(exits) = model.depth.exits() else { return Vec::new() };
+        let mut policies: Vec<Kind> = Vec::new();
+        let asked = if self.policy.is_empty() { &[PolicyName::All][..] } else { &self.policy };
+        for name in asked {
+            let more = match name {
+                PolicyName::All => Kind::ALL.to_vec(),
+                PolicyName::One(kind) => vec![*kind],
+            };
+            more.into_iter().for_each(|kind| if !policies.contains(&kind) { policies.push(kind) });
+        }
+        if !policies.contains(&exits.policy) {
+            policies.push(exits.policy);
+        }
+        policies
+    }
+}
