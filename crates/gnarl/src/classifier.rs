@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use candle_core::{DType, Device, Tensor};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Graph};
 
-use crate::depth::{Answers, Exits, Policy, Structure};
+use crate::depth::{Answers, ExitNetwork, Policy, Structure};
 use crate::error::{Error, Result};
 use crate::nn::{Input, Network, Pass, Propagation, Weights};
 use crate::operator::{OperatorChoice, propagation};
@@ -137,7 +137,7 @@ impl Classifier for WhiteBox {
 #[derive(Debug)]
 pub struct Leaving {
     /// The exits.
-    pub exits: Exits,
+    pub exits: ExitNetwork,
     /// Which of them a node takes.
     pub policy: Policy,
     /// The operator it hears through.
@@ -245,6 +245,7 @@ fn orthonormal_basis(matrix: &Tensor) -> Result<Tensor> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::Shape;
     use crate::nn::testing::assert_close;
     use crate::nn::{Backbone, NetworkConfig};
     use gnarl_graph::generate::erdos_renyi;
@@ -267,7 +268,7 @@ mod tests {
         let mut with_reduction = Vec::new();
         for (name, backbone) in Backbone::ALL {
             let config = NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
-            let network = Network::new(&config, 40, 3, 1.0, 5).unwrap();
+            let network = Network::new(&config, &Shape::new(40, 3, 1.0), 5).unwrap();
             let model = WhiteBox::new(network, OperatorChoice::Usual).unwrap();
             let Some(reduced) = model.reduced().unwrap() else { continue };
             with_reduction.push(name);
@@ -288,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_graph_with_other_features_is_refused_in_one_line() {
-        let network = Network::new(&NetworkConfig::new(Backbone::Gcn), 41, 3, 1.0, 5).unwrap();
+        let network = Network::new(&NetworkConfig::new(Backbone::Gcn), &Shape::new(41, 3, 1.0), 5).unwrap();
         let e = WhiteBox::new(network, OperatorChoice::Usual).unwrap().scores(&graph()).unwrap_err().to_string();
         assert!(e.contains("40 features, the model takes 41"), "{e}");
     }

@@ -45,7 +45,7 @@ impl FromStr for DepthName {
         if name.eq_ignore_ascii_case("fixed") {
             return Ok(DepthName::Fixed);
         }
-        let known = || std::iter::once("fixed").chain(Scheme::ALL.iter().map(|(name, _)| *name));
+        let known = || std::iter::once("fixed").chain(Scheme::ALL.iter().map(|scheme| scheme.name()));
         name.parse().map(DepthName::Adaptive).map_err(|_| gnarl_graph::Error::unknown("depth", name, known()))
     }
 }

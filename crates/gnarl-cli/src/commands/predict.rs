@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use gnarl::classifier::{Classifier, Leaving, WhiteBox};
-use gnarl::depth::{Answers, Exits, Structure};
+use gnarl::depth::{Answers, ExitNetwork, Structure};
 use gnarl::features::FeatureScaling;
 use gnarl::inference::{Choice, Defended, External};
 use gnarl::task::attack::answers;
@@ -182,7 +182,7 @@ fn restore(file: &Path, data: &str, graph: &Graph) -> anyhow::Result<Model> {
         return Err(wrong(what).into());
     }
     let operator = preparation.operator;
-    let (classifier, leave_at): (Box<dyn Classifier>, _) = match Exits::load(&stored)? {
+    let (classifier, leave_at): (Box<dyn Classifier>, _) = match ExitNetwork::load(&stored)? {
         None => (Box::new(WhiteBox::new(Checkpoint::load(file)?.1, operator)?), None),
         Some((exits, policy)) => {
             let found =

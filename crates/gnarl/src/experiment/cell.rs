@@ -376,7 +376,7 @@ fn adaptive_depth(loaded: &Dataset, setting: &Runs<Exits>, stop: &AtomicBool) ->
     let last = done[0].trained.last().map_or(&[][..], |trained| &trained.curve);
     Ok(Some(Measured {
         values: depth.single_layer.clone(),
-        curve: last.iter().map(|epoch| epoch.val_accuracy).collect(),
+        curve: last.iter().filter_map(|epoch| epoch.val_accuracy()).collect(),
         splits: done.into_iter().map(|run| run.split).collect(),
         depth: Some(Box::new(depth)),
         ..Measured::default()
@@ -396,7 +396,7 @@ fn classify(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result<Optio
     let val_accuracy = done.iter().map(|run| run.val_accuracy).sum::<f64>() / done.len().max(1) as f64;
     let found = Measured {
         operator: LearnedOperator::of(&settled.preparation, &done).map(Box::new),
-        curve: done[0].trained.curve.iter().map(|epoch| epoch.val_accuracy).collect(),
+        curve: done[0].trained.curve.iter().filter_map(|epoch| epoch.val_accuracy()).collect(),
         values: done.iter().map(|run| run.test_accuracy).collect(),
         splits: done.into_iter().map(|run| run.split).collect(),
         ..Measured::default()
@@ -449,7 +449,7 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
     Ok(Some(Measured {
         values: done.iter().map(|(run, _)| run.test_accuracy).collect(),
         splits: done.iter().map(|(run, _)| run.split.clone()).collect(),
-        curve: done[0].0.trained.curve.iter().map(|epoch| epoch.val_accuracy).collect(),
+        curve: done[0].0.trained.curve.iter().filter_map(|epoch| epoch.val_accuracy()).collect(),
         parts: vec![part("sparse half", 0), part("dense half", 1)],
         ..Measured::default()
     }))

@@ -211,7 +211,7 @@ impl Runs<OnGraphs> {
         Ok(Some(Measured {
             values: graph::by_fold(&done, inits, |run| run.test_accuracy),
             splits: folds.iter().map(|fold| fold.name().to_string()).collect(),
-            curve: done[0].trained.curve.iter().map(|epoch| epoch.val_accuracy).collect(),
+            curve: done[0].trained.curve.iter().filter_map(|epoch| epoch.val_accuracy()).collect(),
             times: self.more.timed.then(|| Box::new(Times::new(&done, inits, self.more.augmentation.copies))),
             ..Measured::default()
         }))

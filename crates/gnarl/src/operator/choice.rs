@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Cgso, CgsoConfig, Initialisation};
 use crate::error::Result;
 use crate::nn::layer::{classical, symmetric_normalised, two_hop_operator};
-use crate::nn::network::UsualOperator;
-use crate::nn::{Backbone, LearnableOperator, Propagation};
+use crate::nn::{Backbone, LearnableOperator, Propagation, UsualOperator};
 use crate::tensor::{Operator, Pattern};
 
 /// The operator that messages travel by.

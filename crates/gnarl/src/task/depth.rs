@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::node::{self, Preparation, Prepared, Settled};
-use crate::depth::{Answers, Exits, Kind, Policy, Scheme, Structure, train_exits};
+use crate::depth::{Answers, ExitNetwork, Kind, Policy, Scheme, Structure, train_exits};
 use crate::error::Result;
 use crate::nn::NetworkConfig;
 use crate::train::{Problem, Targets, TrainConfig, Trained, Watch};
@@ -79,7 +79,7 @@ pub fn run(
     split: &Split,
     seed: u64,
     watch: &Watch<'_>,
-) -> Result<(DepthRun, Exits, Policy)> {
+) -> Result<(DepthRun, ExitNetwork, Policy)> {
     let start = Instant::now();
     let exits = prepared.exits(&config.network, seed)?;
     let Prepared { propagation, input, labels, .. } = prepared;

@@ -9,10 +9,10 @@ use gnarl_graph::{CsrMatrix, Graph, Labels, Split};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::depth::{Exits, adagcn};
+use crate::depth::{ExitNetwork, adagcn};
 use crate::error::{Error, Result};
 use crate::features::FeatureScaling;
-use crate::nn::{Backbone, Input, Network, NetworkConfig, Propagation};
+use crate::nn::{Backbone, Input, Network, NetworkConfig, Propagation, Shape};
 use crate::operator::{CgsoConfig, Initialisation, OperatorChoice, mean_log_degree, propagation};
 use crate::tensor::Operator;
 use crate::train::{Problem, Targets, TrainConfig, Trained, Watch, predict, train};
@@ -59,19 +59,16 @@ impl Prepared {
 
     /// A network of the right size for this graph, with the scalars that a learnable operator asks for.
     pub fn network(&self, config: &NetworkConfig, seed: u64) -> Result<Network> {
-        let config = self.with_scalars(config);
-        Network::new(&config, self.input.dim(), self.labels.num_classes(), self.mean_log_degree, seed)
+        Network::new(config, &self.shape().with_scalars(&self.propagation.scalars()), seed)
     }
 
     /// The same with an exit at every layer from 0 to `config.layers`.
-    pub fn exits(&self, config: &NetworkConfig, seed: u64) -> Result<Exits> {
-        let config = self.with_scalars(config);
-        Exits::new(&config, self.input.dim(), self.labels.num_classes(), self.mean_log_degree, seed)
+    pub fn exits(&self, config: &NetworkConfig, seed: u64) -> Result<ExitNetwork> {
+        ExitNetwork::new(config, &self.shape().with_scalars(&self.propagation.scalars()), seed)
     }
 
-    fn with_scalars(&self, config: &NetworkConfig) -> NetworkConfig {
-        let operator_scalars = self.propagation.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
-        NetworkConfig { operator_scalars, ..config.clone() }
+    fn shape(&self) -> Shape<'static> {
+        Shape::new(self.input.dim(), self.labels.num_classes(), self.mean_log_degree)
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::features::FeatureScaling;
-use crate::nn::{Backbone, Batch, Input, Membership, Propagation};
+use crate::nn::{Backbone, Batch, FirstAggregation, Input, Membership, Propagation};
 use crate::operator::{OperatorChoice, mean_log_degree, propagation_of_union};
 use crate::tensor::Operator;
 
@@ -102,12 +102,11 @@ struct FirstHeard {
 impl FirstHeard {
     /// For networks whose first layer is one of GCN's or GIN's, where the product is not fuller than what it is made of.
     fn new(backbone: Backbone, propagation: &Propagation, input: &Input) -> Option<Self> {
-        use Backbone::{Gcn, Gin, JkCat, JkCatGin, JkLstm, JkLstmGin, JkMax, JkMaxGin};
         let (Input::Sparse(x), None) = (input, &propagation.learnable) else { return None };
-        let with_own = match backbone {
-            Gcn | JkCat | JkMax | JkLstm => None,
-            Gin | JkCatGin | JkMaxGin | JkLstmGin => Some(propagation.operator.with_own()?),
-            _ => return None,
+        let with_own = match backbone.first_aggregation() {
+            FirstAggregation::Operator => None,
+            FirstAggregation::OperatorWithSelf => Some(propagation.operator.with_own()?),
+            FirstAggregation::None => return None,
         };
         let operator = with_own.as_ref().unwrap_or(&propagation.operator);
         // Counted before it is made: dense rows of features could make it huge.
@@ -129,9 +128,9 @@ impl FirstHeard {
     /// Tells the operator that it belongs to, for these features.
     fn note(self, operator: &Operator, x: &Operator) {
         match self.with_own {
-            None => operator.note_heard(x, self.heard),
+            None => operator.note_aggregated(x, self.heard),
             Some(with_own) => {
-                with_own.note_heard(x, self.heard);
+                with_own.note_aggregated(x, self.heard);
                 operator.note_with_own(with_own);
             }
         }
@@ -349,7 +348,7 @@ mod tests {
             assert!(data.first.is_some(), "{backbone}");
             let network = NetworkConfig { hidden: 6, dropout: 0.0, ..NetworkConfig::new(backbone) };
             let config = ClassifierConfig { network, readout: Readout::Sum, head_dropout: 0.0 };
-            let classifier = GraphClassifier::new(&config, data.in_dim(), 2, 0.0, 1).unwrap();
+            let classifier = GraphClassifier::new(&config, &crate::nn::Shape::new(data.in_dim(), 2, 0.0), 1).unwrap();
             let batch = data.batch(&[0]).unwrap();
             let (propagation, input) = (
                 propagation_of_union(TASK, &graph, graphs, backbone, OperatorChoice::Usual).unwrap(),

@@ -31,7 +31,7 @@ use self::heads::{Trainee, augmented_head};
 use crate::augment::transform::{copy_all, transform_all};
 use crate::augment::{Augment, AugmentSettings, Augmentation, Components, Copies, Corruption};
 use crate::error::Result;
-use crate::nn::{ClassifierConfig, GraphClassifier, NetworkConfig};
+use crate::nn::{ClassifierConfig, GraphClassifier, Shape};
 use crate::train::{TrainConfig, Trained, Watch};
 
 /// Everything that fixes a run but its fold and seed.
@@ -109,12 +109,9 @@ impl PreparedSet {
 
     /// A classifier of the right size for these graphs, with the scalars that a learnable operator asks for.
     pub fn classifier(&self, config: &ClassifierConfig, seed: u64) -> Result<GraphClassifier> {
-        let learnable = &self.data.propagation().learnable;
-        let operator_scalars = learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
-        let network = NetworkConfig { operator_scalars, ..config.network.clone() };
-        let config = ClassifierConfig { network, ..config.clone() };
-        let (in_dim, classes) = (self.data.in_dim(), self.labels.num_classes());
-        GraphClassifier::new(&config, in_dim, classes, self.data.mean_log_degree(), seed)
+        let scalars = self.data.propagation().scalars();
+        let shape = Shape::new(self.data.in_dim(), self.labels.num_classes(), self.data.mean_log_degree());
+        GraphClassifier::new(config, &shape.with_scalars(&scalars), seed)
     }
 
     /// The labelled ones among these graphs, and their classes.
