@@ -19,7 +19,7 @@ pub enum Error {
 
     /// Training left the numbers.
     #[error(
-        "the loss became {loss} at epoch {epoch}: try a smaller --lr than {learning_rate}, or features scaled with --features row-normalised; the weights of epoch {last_good} were kept"
+        "the loss became {loss} at epoch {epoch}: try a smaller learning rate than {learning_rate}, or row-normalised features; the weights of epoch {last_good} were kept"
     )]
     Diverged {
         /// The loss, NaN or infinite.

@@ -77,7 +77,7 @@ fn every_backbone_learns_its_operator() {
             let prepared = Prepared::new(&graph, backbone, preparation(centrality, "L_sym")).unwrap();
             let (run, trained) =
                 node::run(&prepared, &network(backbone), &epochs(12), &graph.splits()[0], 1, &quiet(&stop)).unwrap();
-            let start = trained.config().operator_scalars.clone();
+            let start = trained.scalars();
             assert_eq!(run.operator.len(), if centrality == "core" { 7 } else { 14 });
             for ((name, learned), start) in run.operator.iter().zip(&start) {
                 assert!(learned.is_finite() && *name == start.name);

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use gnarl::augment::{Augment, AugmentSettings, Augmentation, Components, Copies, Corruption, GraphTransform};
 use gnarl::features::FeatureScaling;
-use gnarl::nn::{Backbone, ClassifierConfig, GraphClassifier, Head, NetworkConfig, Pass, Readout};
+use gnarl::nn::{Backbone, ClassifierConfig, GraphClassifier, Head, NetworkConfig, Pass, Readout, Shape};
 use gnarl::operator::OperatorChoice;
 use gnarl::operator::{Cgso, Initialisation};
 use gnarl::task::graph::{
@@ -69,10 +69,9 @@ fn classifier_config(backbone: Backbone) -> ClassifierConfig {
     ClassifierConfig { network: NetworkConfig { heads, ..network }, readout: Readout::Mean, head_dropout: 0.0 }
 }
 
-fn classifier(data: &GraphData, mut config: ClassifierConfig) -> GraphClassifier {
-    let learnable = &data.propagation().learnable;
-    config.network.operator_scalars = learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars());
-    GraphClassifier::new(&config, data.in_dim(), 3, 1.1, 7).unwrap()
+fn classifier(data: &GraphData, config: ClassifierConfig) -> GraphClassifier {
+    let scalars = data.propagation().scalars();
+    GraphClassifier::new(&config, &Shape::new(data.in_dim(), 3, 1.1).with_scalars(&scalars), 7).unwrap()
 }
 
 fn scores(classifier: &GraphClassifier, data: &GraphData, graphs: &[u32], size: usize) -> Vec<Vec<f32>> {

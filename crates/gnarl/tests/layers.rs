@@ -15,7 +15,7 @@ use gnarl::nn::layer::{classical, symmetric_normalised, two_hop_operator};
 use gnarl::nn::pna::Pna;
 use gnarl::nn::readout::Membership;
 use gnarl::nn::sage::Sage;
-use gnarl::nn::{Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout};
+use gnarl::nn::{Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout, Shape};
 use gnarl::operator::OperatorChoice;
 use gnarl::task::node::{Preparation, Prepared};
 use gnarl::tensor::{Operator, Pattern};
@@ -165,7 +165,10 @@ impl Model {
             }
             _ => classical(graph, ClassicalOperator::NormalisedAdjacency).unwrap().into(),
         };
-        Model::Network(Box::new(Network::new(&config, case.x[0].len(), s.out_dim, 0.0, 1).unwrap()), propagation)
+        Model::Network(
+            Box::new(Network::new(&config, &Shape::new(case.x[0].len(), s.out_dim, 0.0), 1).unwrap()),
+            propagation,
+        )
     }
 
     fn params(&self) -> &Params {
@@ -291,7 +294,7 @@ fn the_mean_log_degree_is_that_of_pytorch_geometric() {
     }
 }
 
-/// Graphs with nodes that hear nobody, or with no edges at all: every network predicts and every gradient is finite.
+/// Graphs with nodes without neighbours, or with no edges at all: every network predicts and every gradient is finite.
 #[test]
 fn nodes_without_neighbours_give_finite_results() {
     for (num_nodes, edges) in [(5, vec![(0, 1), (1, 2), (0, 2)]), (4, vec![]), (1, vec![])] {

@@ -38,7 +38,7 @@ fn every_backbone_beats_the_majority_class() {
             ..NetworkConfig::new(backbone)
         };
         let (run, _) = node::run(&prepared, &network, &epochs(100), &graph.splits()[0], 1, &quiet(&stop)).unwrap();
-        // An MLP sees noisy features alone; everything that hears neighbours must do far better than a constant answer.
+        // An MLP sees noisy features alone; everything that passes messages must do far better than a constant answer.
         let margin = if backbone == Backbone::Mlp { 8.0 } else { 30.0 };
         assert!(run.test_accuracy > majority + margin, "{name}: {} against {majority}", run.test_accuracy);
     }
@@ -117,7 +117,10 @@ fn a_loss_out_of_range_ends_with_advice() {
     let config = NetworkConfig::new(Backbone::Gcn);
     let wild = TrainConfig { learning_rate: 1e38, ..epochs(20) };
     let e = node::run(&prepared, &config, &wild, &graph.splits()[0], 1, &quiet(&stop)).unwrap_err().to_string();
-    assert!(e.contains("the loss became") && e.contains("at epoch") && e.contains("smaller --lr"), "{e}");
+    assert!(
+        e.contains("the loss became") && e.contains("at epoch") && e.contains("a smaller learning rate than"),
+        "{e}"
+    );
 }
 
 #[test]

@@ -21,8 +21,7 @@ use super::relaxed::Relaxed;
 use super::{Kind, Scene, refused};
 use crate::classifier::{Classifier, WhiteBox};
 use crate::error::Result;
-use crate::nn::network::UsualOperator;
-use crate::nn::{Input, Propagation};
+use crate::nn::{Input, Propagation, UsualOperator};
 use crate::operator::OperatorChoice;
 
 /// How flips are sought.

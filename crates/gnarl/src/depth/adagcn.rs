@@ -7,16 +7,18 @@
 //!
 //! With scores z the exponent is `mean z - z_class`: the softmax's normaliser and K cancel.
 
-use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::ops::Range;
 
+use candle_core::backprop::GradStore;
 use candle_core::{Device, Tensor};
 use gnarl_graph::random::mix;
 
-use crate::error::{Error, Result};
-use crate::nn::{Group, Network, Pass};
-use crate::tensor::{Adam, AdamSettings, masked_cross_entropy};
-use crate::train::{Epoch, Field, Keep, Problem, Targets, TrainConfig, Trained, Watch, median};
+use crate::error::Result;
+use crate::nn::{Network, Params, Pass};
+use crate::tensor::masked_cross_entropy;
+use crate::train::{
+    Course, Epoch, Field, Problem, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients, median,
+};
 
 /// Trains the learners one after the other, each for the configuration's epochs, its weights kept by its own validation accuracy.
 /// The curve is all of theirs in a row; patience ends a learner, a stop from outside ends training, and learners that were not
@@ -28,35 +30,39 @@ pub fn train(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Trained> {
-    config.check()?;
-    let Problem { propagation, input, labels, split } = *problem;
-    let (train_on, validate_on) = (Targets::new(split.train(), labels), Targets::new(split.val(), labels));
-    if train_on.items.is_empty() {
-        let what = format!("split {} has no labelled training items", split.name());
-        return Err(gnarl_graph::Error::argument("training", what).into());
-    }
+    let Problem { propagation, input, .. } = *problem;
+    let [train_on, validate_on] = problem.targets()?;
     let mut log_weights = vec![0.0; train_on.items.len()];
-    let mut trained = Trained { curve: Vec::new(), kept_epoch: 0, epoch_ms: 0.0, interrupted: false };
-    let mut step_ms = Vec::new();
+    let mut all = Trained { curve: Vec::new(), kept_epoch: 0, epoch_ms: 0.0, interrupted: false };
+    let mut epoch_ms = Vec::new();
     for i in 0..network.num_learners() {
         if i > 0 {
             start_from_previous(network, i)?;
         }
-        if trained.interrupted {
+        if all.interrupted {
             continue;
         }
-        let fields = [
-            Field::new(propagation, input, &train_on, Some(i))?,
-            Field::new(propagation, input, &validate_on, Some(i))?,
-        ];
-        let learner = Learner { network, i, fields, seed: mix(seed ^ mix(i as u64)) };
-        learner.train(&normalised(&log_weights), config, watch, &mut trained, &mut step_ms)?;
+        let mut learner = Learner {
+            network,
+            i,
+            train_on: Field::new(propagation, input, &train_on, Some(i))?,
+            validate_on: Field::new(propagation, input, &validate_on, Some(i))?,
+            item_weights: normalised(&log_weights),
+        };
+        let before = all.curve.len();
+        let on_epoch = |epoch: usize, now: &Epoch| (watch.on_epoch)(before + epoch, now);
+        let watch = Watch { on_epoch: &on_epoch, stop: watch.stop };
+        let trained = follow(&mut learner, config, mix(seed ^ mix(i as u64)), &watch)?;
+        all.curve.extend(trained.curve);
+        all.kept_epoch = before + trained.kept_epoch;
+        all.interrupted = trained.interrupted;
+        epoch_ms.push(trained.epoch_ms);
         for (log_weight, change) in log_weights.iter_mut().zip(learner.log_changes()?) {
             *log_weight += change;
         }
     }
-    trained.epoch_ms = median(step_ms);
-    Ok(trained)
+    all.epoch_ms = median(epoch_ms);
+    Ok(all)
 }
 
 /// Copies the parameters of learner `i - 1` into learner `i`.
@@ -91,94 +97,58 @@ fn log_change(scores: &[f32], class: usize) -> f64 {
 struct Learner<'a> {
     network: &'a Network,
     i: usize,
-    /// Of training and validation nodes.
-    fields: [Field; 2],
-    seed: u64,
+    train_on: Field,
+    validate_on: Field,
+    /// Of the training nodes, adding up to one.
+    item_weights: Vec<f64>,
+}
+
+impl Course for Learner<'_> {
+    fn params(&self) -> &Params {
+        self.network.params()
+    }
+
+    /// Its own: a learner's parameters are made in a row.
+    fn trained(&self) -> Range<usize> {
+        let own = format!("learners.{}.", self.i);
+        let is_own = |p: &crate::nn::Param| p.name.starts_with(&own);
+        let list = self.params().list();
+        let first = list.iter().position(is_own).unwrap_or(list.len());
+        first..first + list[first..].iter().take_while(|p| is_own(p)).count()
+    }
+
+    fn begin(&mut self, _epoch: usize) -> Result<usize> {
+        Ok(1)
+    }
+
+    fn descend(&self, _step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
+        let scores = self.scores(&self.train_on, pass)?;
+        gradients(weighted_cross_entropy(&scores, &self.train_on.targets, &self.item_weights)?, pass)
+    }
+
+    fn has_validation(&self) -> bool {
+        !self.validate_on.targets.items.is_empty()
+    }
+
+    fn validate(&self) -> Result<Validation> {
+        let targets = &self.validate_on.targets;
+        let weights = self.params().weights()?.detached();
+        let scores = self.scores(&self.validate_on, &Pass::evaluation(&weights))?;
+        let loss = masked_cross_entropy(&scores, &targets.items, &targets.classes)?.to_scalar::<f32>()?;
+        Ok(Validation { loss, accuracy: targets.accuracy(&scores)? })
+    }
 }
 
 impl Learner<'_> {
-    fn train(
-        &self,
-        weights: &[f64],
-        config: &TrainConfig,
-        watch: &Watch<'_>,
-        trained: &mut Trained,
-        step_ms: &mut Vec<f64>,
-    ) -> Result<()> {
-        let (params, before) = (self.network.params(), trained.curve.len());
-        let mut adam = Adam::new(AdamSettings::default());
-        let own = format!("learners.{}.", self.i);
-        for p in params.list().iter().filter(|p| p.name.starts_with(&own) && p.group != Group::Statistic) {
-            adam.add(&p.var, config.learning_rate, config.weight_decay);
-        }
-        let mut best: Option<(usize, Epoch, Vec<Tensor>)> = None;
-        let mut lowest_loss = (f32::INFINITY, 0);
-        for epoch in 1..=config.epochs {
-            let start = Instant::now();
-            let all = params.weights()?;
-            let scores = self.scores(0, &Pass::training(&all, mix(self.seed ^ mix(epoch as u64))))?;
-            let loss_tensor = weighted_cross_entropy(&scores, &self.fields[0].targets, weights)?;
-            let loss = loss_tensor.to_scalar::<f32>()?;
-            if !loss.is_finite() {
-                if let Some((.., snapshot)) = &best {
-                    params.restore(snapshot)?;
-                }
-                let last_good = best.as_ref().map_or(0, |(epoch, ..)| *epoch);
-                return Err(Error::Diverged { loss, epoch, last_good, learning_rate: config.learning_rate });
-            }
-            adam.step(&loss_tensor.backward()?)?;
-            step_ms.push(start.elapsed().as_secs_f64() * 1e3);
-            if let Some(schedule) = config.schedule
-                && epoch % schedule.every == 0
-            {
-                adam.scale_learning_rates(schedule.factor);
-            }
-            let now = self.evaluate(loss)?;
-            trained.curve.push(now);
-            let better = best.as_ref().is_none_or(|(_, kept, _)| {
-                config.keep == Keep::Last || (now.val_accuracy, -now.val_loss) > (kept.val_accuracy, -kept.val_loss)
-            });
-            if better && now.val_loss.is_finite() {
-                best = Some((epoch, now, params.snapshot()?));
-            }
-            if now.val_loss < lowest_loss.0 {
-                lowest_loss = (now.val_loss, epoch);
-            }
-            (watch.on_epoch)(before + epoch, &now);
-            trained.interrupted = watch.stop.load(Ordering::Relaxed);
-            if trained.interrupted || config.patience.is_some_and(|patience| epoch - lowest_loss.1 >= patience) {
-                break;
-            }
-        }
-        trained.kept_epoch = before + best.as_ref().map_or(trained.curve.len() - before, |(epoch, ..)| *epoch);
-        if let Some((.., snapshot)) = best {
-            params.restore(&snapshot)?;
-        }
-        Ok(())
-    }
-
-    /// Scores on the training (0) or validation (1) field.
-    fn scores(&self, on: usize, pass: &Pass<'_>) -> Result<Tensor> {
-        let Field { propagation, input, .. } = &self.fields[on];
-        Ok(self.network.learner(self.i, propagation, input, pass)?)
-    }
-
-    fn evaluate(&self, loss: f32) -> Result<Epoch> {
-        let targets = &self.fields[1].targets;
-        if targets.items.is_empty() {
-            return Ok(Epoch { loss, val_loss: 0.0, val_accuracy: 0.0 });
-        }
-        let weights = self.network.params().weights()?.detached();
-        let scores = self.scores(1, &Pass::evaluation(&weights))?;
-        let val_loss = masked_cross_entropy(&scores, &targets.items, &targets.classes)?.to_scalar::<f32>()?;
-        Ok(Epoch { loss, val_loss, val_accuracy: targets.accuracy(&scores)? })
+    fn scores(&self, on: &Field, pass: &Pass<'_>) -> Result<Tensor> {
+        Ok(self.network.learner(self.i, &on.propagation, &on.input, pass)?)
     }
 
     /// What the trained learner adds to the logarithms of the training nodes' weights.
     fn log_changes(&self) -> Result<Vec<f64>> {
         let weights = self.network.params().weights()?.detached();
-        let scores = self.scores(0, &Pass::evaluation(&weights))?.to_vec2::<f32>()?;
-        let Targets { items, classes } = &self.fields[0].targets;
+        let scores = self.scores(&self.train_on, &Pass::evaluation(&weights))?.to_vec2::<f32>()?;
+        let Targets { items, classes } = &self.train_on.targets;
         let pairs = items.iter().zip(classes.iter());
         Ok(pairs.map(|(&item, &class)| log_change(&scores[item as usize], class as usize)).collect())
     }

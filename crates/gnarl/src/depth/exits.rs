@@ -14,19 +14,22 @@ use gnarl_graph::random::stream;
 
 use super::policy::Policy;
 use crate::error::Error;
-use crate::nn::bodies::stack::{Place, layer};
-use crate::nn::init::Init;
-use crate::nn::network::drop_input;
-use crate::nn::{Backbone, Group, Input, Layer, Linear, NetworkConfig, ParamId, Params, Pass, Propagation};
+use crate::nn::entry::Place;
+use crate::nn::network::{add_scalars, drop_input, scalar_values};
+use crate::nn::{
+    Backbone, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params, Pass, Propagation, Shape,
+};
 use crate::tensor::Operator;
 use crate::train::{Checkpoint, Model, Stored, VERSION};
 
 /// A network that answers after each of 0, 1, …, L rounds of message passing.
 #[derive(Debug)]
-pub struct Exits {
+pub struct ExitNetwork {
     config: NetworkConfig,
     in_dim: usize,
     num_classes: usize,
+    /// Of a learnable operator, as every round starts.
+    scalars: Vec<OperatorScalar>,
     params: Params,
     stages: Vec<Parts>,
 }
@@ -36,7 +39,7 @@ pub struct Exits {
 struct Parts {
     hidden: Option<Box<dyn Layer>>,
     exit: Exit,
-    scalars: Vec<ParamId>,
+    scalars: Vec<(OperatorScalar, ParamId)>,
     /// Where its parameters stand.
     params: Range<usize>,
 }
@@ -47,60 +50,46 @@ enum Exit {
     Layer(Box<dyn Layer>),
 }
 
-impl Exits {
-    /// Backbones that are made of layers, of which any number can be stacked.
-    pub const BACKBONES: [Backbone; 6] =
-        [Backbone::Gcn, Backbone::Gat, Backbone::GatV2, Backbone::Gin, Backbone::Sage, Backbone::Mlp];
-
+impl ExitNetwork {
     /// Builds exits 0 to `config.layers`. A stage's weights are drawn from a stream of its own: exits `0..=l` start the same
     /// whatever the number of layers.
-    pub fn new(
-        config: &NetworkConfig,
-        in_dim: usize,
-        num_classes: usize,
-        mean_log_degree: f64,
-        seed: u64,
-    ) -> crate::Result<Self> {
+    pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         NetworkConfig { layers: config.layers.max(1), ..config.clone() }.check()?;
-        if !Self::BACKBONES.contains(&config.backbone) {
-            let known = Self::BACKBONES.map(|b| b.to_string()).join(", ");
-            let what = format!("{} is not a stack of layers with room for exits; take one of {known}", config.backbone);
-            return Err(Error::Graph(gnarl_graph::Error::argument("depth", what)));
-        }
+        let Some(build) = config.backbone.entry().layer.filter(|_| config.backbone.can_have_exits()) else {
+            return Err(no_room_for_exits(config.backbone));
+        };
+        let plan = config.plan(shape);
+        let Shape { in_dim, num_classes, .. } = *shape;
         let mut params = Params::new(config.weights);
         let mut stages = Vec::with_capacity(config.layers + 1);
         for t in 0..=config.layers {
             let rng = &mut stream(seed, "exits", t as u64);
             let from = params.list().len();
-            // h^l is as wide as Layer_l says it: heads side by side.
+            // h^l is as wide as Layer_l makes it: heads side by side.
             let width = |l: usize| if l == 0 { in_dim } else { config.hidden };
-            let mut add = |params: &mut Params, name: String, site: usize, from: usize, to: usize, is_last: bool| {
-                let place = Place { name: &name, site: site as u64, from, to, is_last };
-                layer(config, place, mean_log_degree, params, rng)
+            let hidden = match t {
+                0 | 1 => None,
+                _ => {
+                    let (name, site) = (format!("layers.{}", t - 2), (t - 2) as u64);
+                    let place = Place { name: &name, site, from: width(t - 2), to: config.hidden, is_last: false };
+                    Some(build(&plan, place, &mut params, rng)?)
+                }
             };
-            let hidden = (t >= 2)
-                .then(|| add(&mut params, format!("layers.{}", t - 2), t - 2, width(t - 2), config.hidden, false))
-                .transpose()?;
+            let name = format!("exits.{t}");
             let exit = match t {
-                0 => Exit::Linear(Linear::glorot(&mut params, "exits.0", in_dim, num_classes, true, rng)?),
-                _ => Exit::Layer(add(
-                    &mut params,
-                    format!("exits.{t}"),
-                    EXIT_SITES + t,
-                    width(t - 1),
-                    num_classes,
-                    true,
-                )?),
+                0 => Exit::Linear(Linear::glorot(&mut params, &name, in_dim, num_classes, true, rng)?),
+                _ => {
+                    let site = (EXIT_SITES + t) as u64;
+                    let place = Place { name: &name, site, from: width(t - 1), to: num_classes, is_last: true };
+                    Exit::Layer(build(&plan, place, &mut params, rng)?)
+                }
             };
-            let mut scalars = Vec::new();
-            for s in config.operator_scalars.iter().filter(|_| t > 0) {
-                let group = if s.exponent { Group::Exponent } else { Group::Scalar };
-                let name = format!("operator.{t}.{}", s.name);
-                scalars.push(params.add(name, &[1], Init::Constant(s.start), group, rng)?);
-            }
+            let scalars = if t == 0 { &[] } else { shape.scalars };
+            let scalars = add_scalars(&mut params, &format!("operator.{t}"), scalars, rng)?;
             stages.push(Parts { hidden, exit, scalars, params: from..params.list().len() });
         }
-        Ok(Self { config: config.clone(), in_dim, num_classes, params, stages })
+        let scalars = shape.scalars.to_vec();
+        Ok(Self { config: config.clone(), in_dim, num_classes, scalars, params, stages })
     }
 
     /// Its settings; `layers` is the number of the last exit.
@@ -134,7 +123,7 @@ impl Exits {
         self.scores(propagation, x, &Pass::evaluation(&weights))
     }
 
-    /// The description of it for [`Checkpoint::save_params`], with the policy that says where nodes leave.
+    /// The description of it for [`Checkpoint::save_params`], with the policy that chooses each node's exit.
     pub fn checkpoint(
         &self,
         policy: &Policy,
@@ -147,6 +136,7 @@ impl Exits {
         Ok(Checkpoint {
             version: VERSION,
             network: self.config.clone(),
+            operator_scalars: self.scalars.clone(),
             in_dim: self.in_dim,
             num_classes: self.num_classes,
             dataset: dataset.to_string(),
@@ -159,11 +149,10 @@ impl Exits {
 
     /// Rebuilds exits and policy from a checkpoint; `None` where it is a network with a single exit.
     pub fn load(stored: &Stored) -> crate::Result<Option<(Self, Policy)>> {
-        let Checkpoint { network, in_dim, num_classes, mean_log_degree, exit_policy, .. } = &stored.checkpoint;
-        let Some(policy) = exit_policy else { return Ok(None) };
+        let Some(policy) = &stored.checkpoint.exit_policy else { return Ok(None) };
         let policy: Policy = serde_json::from_value(policy.clone())
             .map_err(|e| stored.wrong(&format!("its exit policy is broken: {e}")))?;
-        let exits = Self::new(network, *in_dim, *num_classes, *mean_log_degree, 0)?;
+        let exits = Self::new(&stored.checkpoint.network, &stored.checkpoint.shape(), 0)?;
         stored.fill(&exits.params)?;
         Ok(Some((exits, policy)))
     }
@@ -172,10 +161,8 @@ impl Exits {
     pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
         let mut found = Vec::new();
         for (round, stage) in self.stages.iter().enumerate() {
-            for (id, scalar) in stage.scalars.iter().zip(&self.config.operator_scalars) {
-                let value = f64::from(self.params.get(*id).var.to_vec1::<f32>()?[0]);
-                found.push((format!("{}@{round}", scalar.name), value));
-            }
+            let values = scalar_values(&self.params, &stage.scalars)?;
+            found.extend(values.into_iter().map(|(name, value)| (format!("{name}@{round}"), value)));
         }
         Ok(found)
     }
@@ -188,7 +175,7 @@ impl Exits {
     /// `h^{t-1}` from `h^{t-2}`, as stage `t` was trained to make it; without dropout and outside any gradient.
     pub(super) fn advance(&self, t: usize, propagation: &Propagation, x: &Input) -> Result<Input> {
         let weights = self.params.weights()?.detached();
-        self.go_on(t, propagation, t.saturating_sub(2), x, &Pass::evaluation(&weights))
+        self.next_hidden(t, propagation, t.saturating_sub(2), x, &Pass::evaluation(&weights))
     }
 
     /// The operator of round `t` (from 1), which is round `at` (from 0) of the problem.
@@ -200,7 +187,7 @@ impl Exits {
         pass: &Pass<'_>,
     ) -> Result<Cow<'a, Operator>> {
         let Some(learnable) = &propagation.learnable else { return Ok(Cow::Borrowed(propagation.round(at))) };
-        let scalars: Vec<&Tensor> = self.stages[t].scalars.iter().map(|id| pass.weight(*id)).collect();
+        let scalars: Vec<&Tensor> = self.stages[t].scalars.iter().map(|(_, id)| pass.weight(*id)).collect();
         let mut rounds = learnable.operators(&scalars)?;
         let at = at.min(rounds.len().saturating_sub(1));
         if rounds.is_empty() {
@@ -210,7 +197,14 @@ impl Exits {
     }
 
     /// The scores of exit `t` from `h^{t-1}`, through round `at` of the problem.
-    fn leave(&self, t: usize, propagation: &Propagation, at: usize, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+    fn exit_scores(
+        &self,
+        t: usize,
+        propagation: &Propagation,
+        at: usize,
+        x: &Input,
+        pass: &Pass<'_>,
+    ) -> Result<Tensor> {
         match &self.stages[t].exit {
             Exit::Linear(linear) => linear.forward(x, pass),
             Exit::Layer(layer) => layer.forward(&*self.operator(t, propagation, at, pass)?, x, pass),
@@ -218,28 +212,34 @@ impl Exits {
     }
 
     /// `h^{t-1}` from `h^{t-2}` through round `at` of the problem, with dropout where the pass trains.
-    fn go_on(&self, t: usize, propagation: &Propagation, at: usize, x: &Input, pass: &Pass<'_>) -> Result<Input> {
+    fn next_hidden(&self, t: usize, propagation: &Propagation, at: usize, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let Some(hidden) = &self.stages[t].hidden else { return Ok(x.clone()) };
         let dropout = pass.dropout(self.config.dropout, t as u64);
         let operator = self.operator(t - 1, propagation, at, pass)?;
         Ok(Input::Dense(hidden.forward_activated(&operator, x, pass, dropout)?))
     }
 
-    /// A reach of `rounds`, or what stands against one.
+    /// How far `rounds` rounds reach; `None` where every node may matter.
     fn reach_of(&self, rounds: usize) -> Option<usize> {
-        match self.config.backbone {
-            _ if self.config.batch_norm => None,
-            Backbone::Mlp => Some(0),
-            _ => Some(rounds),
+        match self.config.uses_batch_norm() {
+            true => None,
+            false => Some(if self.config.backbone.uses_operator() { rounds } else { 0 }),
         }
     }
+}
+
+fn no_room_for_exits(backbone: Backbone) -> Error {
+    let known = Backbone::ALL.into_iter().filter(|(_, b)| b.can_have_exits()).map(|(name, _)| name);
+    let known = known.collect::<Vec<_>>().join(", ");
+    let what = format!("{backbone} is not a stack of layers with room for exits; take one of {known}");
+    Error::Graph(gnarl_graph::Error::argument("depth", what))
 }
 
 /// Attention draws of exits, apart from those of layers.
 const EXIT_SITES: usize = 1 << 16;
 
 /// All exits at once: what aggregate loss minimisation trains.
-impl Model for Exits {
+impl Model for ExitNetwork {
     fn params(&self) -> &Params {
         &self.params
     }
@@ -252,8 +252,8 @@ impl Model for Exits {
         let mut h = drop_input(x, self.config.input_dropout, pass)?;
         let mut scores = Vec::with_capacity(self.stages.len());
         for t in 0..self.stages.len() {
-            h = self.go_on(t, propagation, t.saturating_sub(2), &h, pass)?;
-            scores.push(self.leave(t, propagation, t.saturating_sub(1), &h, pass)?);
+            h = self.next_hidden(t, propagation, t.saturating_sub(2), &h, pass)?;
+            scores.push(self.exit_scores(t, propagation, t.saturating_sub(1), &h, pass)?);
         }
         Ok(scores)
     }
@@ -262,7 +262,7 @@ impl Model for Exits {
 /// One stage of sequential training: at most one layer and an exit, on an input that is frozen.
 #[derive(Debug)]
 pub(super) struct Stage<'a> {
-    exits: &'a Exits,
+    exits: &'a ExitNetwork,
     t: usize,
 }
 
@@ -283,8 +283,8 @@ impl Model for Stage<'_> {
         // Dropout of the features belongs to the stages that see them.
         let rate = if self.t <= 2 { self.exits.config.input_dropout } else { 0.0 };
         let x = drop_input(x, rate, pass)?;
-        let h = self.exits.go_on(self.t, propagation, 0, &x, pass)?;
-        Ok(vec![self.exits.leave(self.t, propagation, self.t.saturating_sub(1).min(1), &h, pass)?])
+        let h = self.exits.next_hidden(self.t, propagation, 0, &x, pass)?;
+        Ok(vec![self.exits.exit_scores(self.t, propagation, self.t.saturating_sub(1).min(1), &h, pass)?])
     }
 }
 
@@ -310,7 +310,7 @@ pub(super) mod tests {
     }
 
     /// Puts the weights behind exit `l` into a plain network of `l` layers (for `l = 0`, a linear map).
-    fn plant(exits: &Exits, l: usize, plain: &Network) {
+    fn plant(exits: &ExitNetwork, l: usize, plain: &Network) {
         let last = l.saturating_sub(1);
         for p in plain.params().list() {
             let name = match p.name.strip_prefix("operator.") {
@@ -326,7 +326,7 @@ pub(super) mod tests {
     fn exit_l_is_a_plain_network_of_l_layers() {
         let init = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
         let learned = OperatorChoice::Cgso(Cgso { centrality: "degree+core".parse().unwrap(), init });
-        for backbone in Exits::BACKBONES {
+        for backbone in Backbone::ALL.map(|(_, backbone)| backbone).into_iter().filter(|b| b.can_have_exits()) {
             for operator in [OperatorChoice::Usual, learned] {
                 if backbone == Backbone::Mlp && operator == learned {
                     continue;
@@ -343,7 +343,7 @@ pub(super) mod tests {
                     let (propagation, network) = if l == 0 {
                         let propagation = Propagation::from(prepared.propagation.operator.clone());
                         let (from, to) = (prepared.input.dim(), prepared.labels.num_classes());
-                        (propagation, Network::new(&config, from, to, 1.0, 1).unwrap())
+                        (propagation, Network::new(&config, &Shape::new(from, to, 1.0), 1).unwrap())
                     } else {
                         (prepared.propagation.clone(), prepared.network(&config, 1).unwrap())
                     };

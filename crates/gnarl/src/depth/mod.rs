@@ -1,11 +1,11 @@
-//! The depth axis (thesis ch. 4): how many times a node listens, decided node by node, and how what it heard on the way is
-//! combined.
+//! The depth axis (thesis ch. 4): how many rounds of message passing a node's answer takes, decided node by node, and how
+//! the rounds are combined.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | [`exits`] | a network that answers after every layer, for any backbone made of layers and any operator |
 //! | [`training`] | sequential training (ST) and aggregate loss minimisation (ALM) |
-//! | [`policy`] | where a node leaves: buckets of centralities, confidence, pooled answers; the oracle |
+//! | [`policy`] | the exit of each node: buckets of centralities, confidence, pooled answers; the oracle |
 //! | [`fit`] | the small convex fits that policies are learned by |
 //! | [`adagcn`] | AdaBoost over depths |
 //!
@@ -17,6 +17,6 @@ pub mod fit;
 pub mod policy;
 pub mod training;
 
-pub use exits::Exits;
+pub use exits::ExitNetwork;
 pub use policy::{Answers, Kind, Policy, Structure};
 pub use training::{Scheme, train_exits};

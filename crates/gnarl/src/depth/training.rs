@@ -5,31 +5,24 @@
 //! dropout, so a stage costs two layers whatever its depth. Aggregate loss minimisation (ALM) trains everything at once on
 //! the sum of all exits' losses.
 
-use std::fmt;
-use std::str::FromStr;
-
 use gnarl_graph::random::mix;
-use serde::{Deserialize, Serialize};
 
-use super::exits::Exits;
+use super::exits::ExitNetwork;
 use crate::error::Result;
 use crate::nn::Input;
 use crate::train::{Problem, TrainConfig, Trained, Watch, train};
 
-/// How exits are trained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheme {
-    /// Sequential training, stage by stage.
-    AdmpSt,
-    /// Aggregate loss minimisation, all at once.
-    AdmpAlm,
+gnarl_graph::named! {
+    /// How exits are trained.
+    pub enum Scheme as "depth" {
+        /// Sequential training, stage by stage.
+        AdmpSt = "admp-st",
+        /// Aggregate loss minimisation, all at once.
+        AdmpAlm = "admp-alm",
+    }
 }
 
 impl Scheme {
-    /// Every scheme with its name.
-    pub const ALL: [(&'static str, Scheme); 2] = [("admp-st", Scheme::AdmpSt), ("admp-alm", Scheme::AdmpAlm)];
-
     /// How many trainings of `epochs` epochs there are with exits 0 to `max_depth`.
     pub fn num_trainings(self, max_depth: usize) -> usize {
         match self {
@@ -39,24 +32,9 @@ impl Scheme {
     }
 }
 
-impl fmt::Display for Scheme {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(Self::ALL.iter().find(|(_, s)| s == self).map_or("?", |(name, _)| name))
-    }
-}
-
-impl FromStr for Scheme {
-    type Err = gnarl_graph::Error;
-
-    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, scheme)| *scheme);
-        found.ok_or_else(|| gnarl_graph::Error::unknown("depth", name, Self::ALL.iter().map(|(n, _)| *n)))
-    }
-}
-
 /// Trains every exit; what each training came to, in order: one per exit for ST, one in all for ALM.
 pub fn train_exits(
-    exits: &Exits,
+    exits: &ExitNetwork,
     problem: &Problem<'_>,
     scheme: Scheme,
     config: &TrainConfig,
@@ -85,10 +63,9 @@ mod tests {
     use crate::operator::OperatorChoice;
     use crate::operator::{Cgso, Initialisation};
     use crate::task::node::Prepared;
-    use crate::train::{Epoch, Model};
+    use crate::train::Model;
     use gnarl_graph::Graph;
     use gnarl_graph::operator::ClassicalOperator;
-    use std::sync::atomic::AtomicBool;
 
     fn values(params: &Params) -> Vec<Vec<f32>> {
         params.list().iter().map(|p| p.var.flatten_all().unwrap().to_vec1().unwrap()).collect()
@@ -99,17 +76,14 @@ mod tests {
         OperatorChoice::Cgso(Cgso { centrality: "degree".parse().unwrap(), init })
     }
 
-    fn train_all(graph: &Graph, prepared: &Prepared, layers: usize, scheme: Scheme, batch_norm: bool) -> Exits {
+    fn train_all(graph: &Graph, prepared: &Prepared, layers: usize, scheme: Scheme, batch_norm: bool) -> ExitNetwork {
         let backbone = if batch_norm { Backbone::Gin } else { Backbone::Gcn };
         let config = NetworkConfig { layers, hidden: 8, batch_norm, ..NetworkConfig::new(backbone) };
         let exits = prepared.exits(&config, 3).unwrap();
         let Prepared { propagation, input, labels, .. } = prepared;
         let problem = Problem { propagation, input, labels, split: &graph.splits()[0] };
         let training = TrainConfig { epochs: 8, ..TrainConfig::default() };
-        fn nothing(_: usize, _: &Epoch) {}
-        let stop = AtomicBool::new(false);
-        let watch = Watch { on_epoch: &nothing, stop: &stop };
-        let trained = train_exits(&exits, &problem, scheme, &training, 5, &watch).unwrap();
+        let trained = train_exits(&exits, &problem, scheme, &training, 5, &Watch::quiet()).unwrap();
         assert_eq!(trained.len(), scheme.num_trainings(layers));
         exits
     }
@@ -123,15 +97,12 @@ mod tests {
             let exits = prepared.exits(&config, 3).unwrap();
             let Prepared { propagation, input, labels, .. } = &prepared;
             let training = TrainConfig { epochs: 3, keep: crate::train::Keep::Last, ..TrainConfig::default() };
-            fn nothing(_: usize, _: &Epoch) {}
-            let stop = AtomicBool::new(false);
-            let watch = Watch { on_epoch: &nothing, stop: &stop };
             let mut frozen = input.clone();
             for t in 0..=3 {
                 let stage = exits.stage(t);
                 let problem = Problem { propagation, input: &frozen, labels, split: &graph.splits()[0] };
                 let before = values(exits.params());
-                train(&stage, &problem, &training, 1, &watch).unwrap();
+                train(&stage, &problem, &training, 1, &Watch::quiet()).unwrap();
                 let after = values(exits.params());
                 for (i, p) in exits.params().list().iter().enumerate() {
                     let is_trained = stage.trained().contains(&i);
@@ -180,9 +151,6 @@ mod tests {
 
     #[test]
     fn schemes_have_names() {
-        for (name, scheme) in Scheme::ALL {
-            assert_eq!((name.parse::<Scheme>().unwrap(), scheme.to_string()), (scheme, name.to_string()));
-        }
         let e = "admp-sq".parse::<Scheme>().unwrap_err().to_string();
         assert!(e.contains("unknown depth 'admp-sq'; did you mean admp-st"), "{e}");
     }

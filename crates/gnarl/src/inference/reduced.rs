@@ -166,7 +166,7 @@ mod tests {
         let features = Features::Dense(DenseMatrix::new(30, 40, values).unwrap());
         let graph = gnarl_graph::generate::erdos_renyi(30, 0.15, 3).unwrap().with_features(features).unwrap();
         let config = NetworkConfig { hidden: 6, ..NetworkConfig::new(Backbone::Gcn) };
-        let network = Network::new(&config, 40, 3, 1.0, 5).unwrap();
+        let network = Network::new(&config, &crate::nn::Shape::new(40, 3, 1.0), 5).unwrap();
         (WhiteBox::new(network, OperatorChoice::Usual).unwrap(), graph)
     }
 

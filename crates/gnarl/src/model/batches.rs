@@ -15,7 +15,7 @@ use crate::augment::ManifoldMixup;
 use crate::error::Result;
 use crate::nn::{Batch, GraphClassifier, Head, Params, Pass, Weights};
 use crate::tensor::{masked_cross_entropy, soft_cross_entropy};
-use crate::train::{Course, Targets, TrainConfig, Trained, Watch, follow, gradients};
+use crate::train::{Course, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients};
 
 /// Graphs with their classes in kept batches, for what is asked again and again.
 #[derive(Debug)]
@@ -113,13 +113,10 @@ fn targets(classes: &[u32]) -> Targets {
     Targets { items: Arc::new((0..classes.len() as u32).collect()), classes: Arc::new(classes.to_vec()) }
 }
 
-/// Validation loss and accuracy of scores; zero where there is nothing to validate on.
-fn judged(scores: &Tensor, targets: &Targets) -> Result<(f32, f64)> {
-    if targets.items.is_empty() {
-        return Ok((0.0, 0.0));
-    }
+/// Validation loss and accuracy of scores.
+fn judged(scores: &Tensor, targets: &Targets) -> Result<Validation> {
     let loss = masked_cross_entropy(scores, &targets.items, &targets.classes)?.to_scalar::<f32>()?;
-    Ok((loss, targets.accuracy(scores)?))
+    Ok(Validation { loss, accuracy: targets.accuracy(scores)? })
 }
 
 /// The graphs a classifier is trained on.
@@ -336,7 +333,11 @@ impl Course for Graphs<'_> {
         Ok((loss, grads))
     }
 
-    fn validate(&self) -> Result<(f32, f64)> {
+    fn has_validation(&self) -> bool {
+        !self.validate_on.targets.items.is_empty()
+    }
+
+    fn validate(&self) -> Result<Validation> {
         judged(&self.validate_on.scores(self.classifier)?, &self.validate_on.targets)
     }
 }
@@ -457,7 +458,11 @@ impl Course for HeadCourse<'_> {
         gradients(loss, pass)
     }
 
-    fn validate(&self) -> Result<(f32, f64)> {
+    fn has_validation(&self) -> bool {
+        !self.validation.items.is_empty()
+    }
+
+    fn validate(&self) -> Result<Validation> {
         judged(&self.head.scores(&self.validate_on.latent)?, &self.validation)
     }
 }
@@ -496,7 +501,7 @@ mod tests {
             let network =
                 NetworkConfig { hidden: 7, dropout: 0.0, batch_norm, weights, ..NetworkConfig::new(backbone) };
             let config = ClassifierConfig { network, readout: Readout::Sum, head_dropout: 0.5 };
-            let classifier = &GraphClassifier::new(&config, data.in_dim(), 3, 0.0, 1).unwrap();
+            let classifier = &GraphClassifier::new(&config, &crate::nn::Shape::new(data.in_dim(), 3, 0.0), 1).unwrap();
             let validate_on = &Evaluation::new(&data, &ids[..4], &classes[..4]).unwrap();
             let on = &TrainingSet { data: &data, graphs: &ids, classes: &classes, mixed: &[], anew: None, mixup: None };
             let (batch_size, order) = (129, ids.clone());

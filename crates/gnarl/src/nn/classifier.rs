@@ -7,9 +7,11 @@ use candle_core::{DType, Device, Result, Tensor};
 use gnarl_graph::random::stream;
 use serde::{Deserialize, Serialize};
 
+use super::config::{NetworkConfig, Shape};
+use super::layer::OperatorScalar;
 use super::layer::Propagation;
 use super::linear::{Input, Linear};
-use super::network::{Backbone, Network, NetworkConfig};
+use super::network::Network;
 use super::params::{Params, Pass, Weights};
 use super::readout::{Membership, Readout};
 use crate::tensor::dropout;
@@ -41,11 +43,11 @@ impl ClassifierConfig {
 /// Several graphs side by side: one block-diagonal operator, their nodes one after the other.
 #[derive(Debug, Clone)]
 pub struct Batch {
-    /// What nodes hear.
+    /// What messages travel by.
     pub propagation: Propagation,
-    /// What nodes are.
+    /// The nodes' features.
     pub input: Input,
-    /// Whose nodes they are.
+    /// Which graph each node belongs to.
     pub members: Membership,
 }
 
@@ -62,26 +64,19 @@ pub struct GraphClassifier {
 const HEAD_SITE: u64 = 4 << 32;
 
 impl GraphClassifier {
-    /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and `head.bias`.
-    /// `mean_log_degree` is for PNA. Networks that are trained one learner after the other have no single representation and
+    /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and `head.bias`. Networks that are trained one learner after the other have no single representation and
     /// are refused.
-    pub fn new(
-        config: &ClassifierConfig,
-        in_dim: usize,
-        num_classes: usize,
-        mean_log_degree: f64,
-        seed: u64,
-    ) -> crate::Result<Self> {
+    pub fn new(config: &ClassifierConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         config.check()?;
-        let hidden = config.network.hidden;
-        let mut encoder = Network::new(&config.network, in_dim, hidden, mean_log_degree, seed)?;
-        if encoder.num_learners() > 0 {
+        if config.network.backbone.has_learners() {
             let what = format!(
                 "{} is trained one learner after the other on the nodes of one graph; choose another model for a set of graphs",
                 config.network.backbone
             );
             return Err(gnarl_graph::Error::argument("graph classification", what).into());
         }
+        let (hidden, num_classes) = (config.network.hidden, shape.num_classes);
+        let mut encoder = Network::new(&config.network, &Shape { num_classes: hidden, ..*shape }, seed)?;
         let head =
             Linear::kaiming(encoder.params_mut(), "head", hidden, num_classes, true, &mut stream(seed, "head", 0))?
                 .free(encoder.params_mut());
@@ -115,7 +110,12 @@ impl GraphClassifier {
 
     /// Whether what training sees of a graph depends on the others of its batch: statistics over nodes, or a term of the loss.
     pub fn couples_graphs(&self) -> bool {
-        self.config.network.batch_norm || self.config.network.backbone == Backbone::Rgcn
+        self.config.network.uses_batch_norm() || self.config.network.backbone.couples_graphs()
+    }
+
+    /// The scalars that it was built with, as they started; none for a fixed operator.
+    pub fn scalars(&self) -> Vec<OperatorScalar> {
+        self.encoder.scalars()
     }
 
     /// The scalars of its learnable operator with their values, none for a fixed one.
@@ -201,6 +201,7 @@ fn classify(head: &Linear, rate: f32, latent: &Tensor, pass: &Pass<'_>) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nn::Backbone;
     use crate::nn::Backbone::Gcn;
     use crate::nn::testing::{adjacency, assert_close, path, plant};
 
@@ -212,7 +213,7 @@ mod tests {
     #[test]
     fn by_hand() {
         // The path 0–1–2 with one feature: sums over neighbours 2, 5, 2, minus 3 and through ReLU 0, 2, 0, mean 2/3.
-        let classifier = GraphClassifier::new(&config(Gcn), 1, 2, 0.0, 1).unwrap();
+        let classifier = GraphClassifier::new(&config(Gcn), &Shape::new(1, 2, 0.0), 1).unwrap();
         plant(classifier.params(), "layers.0.weight", &[1.0]);
         plant(classifier.params(), "layers.0.bias", &[-3.0]);
         plant(classifier.params(), "head.weight", &[3.0, -6.0]);
@@ -233,11 +234,34 @@ mod tests {
         assert!(classifier.set_head(&wide).unwrap_err().to_string().contains("does not fit"));
     }
 
+    /// The network's own linear map, `output`, stands before the readout: sums over neighbours 2, 5, 2, times 10 and minus 30
+    /// through ReLU 0, 20, 0, mean 20/3.
+    #[test]
+    fn a_network_that_ends_in_a_linear_map_has_room_for_the_head() {
+        let with_output = |config: ClassifierConfig| ClassifierConfig {
+            network: NetworkConfig { head: true, ..config.network },
+            ..config
+        };
+        let classifier = GraphClassifier::new(&with_output(config(Gcn)), &Shape::new(1, 2, 0.0), 1).unwrap();
+        plant(classifier.params(), "layers.0.weight", &[1.0]);
+        plant(classifier.params(), "layers.0.bias", &[0.0]);
+        plant(classifier.params(), "output.weight", &[10.0]);
+        plant(classifier.params(), "output.bias", &[-30.0]);
+        plant(classifier.params(), "head.weight", &[3.0, -6.0]);
+        plant(classifier.params(), "head.bias", &[1.0, 0.5]);
+        let x = Tensor::new(&[[1f32], [2.0], [4.0]], &Device::Cpu).unwrap();
+        let batch = Batch { propagation: adjacency(&path()).into(), input: x.into(), members: Membership::new(&[3]) };
+        let weights = classifier.weights().unwrap();
+        let scores = classifier.scores(&batch, &Pass::evaluation(&weights)).unwrap();
+        assert_close(&scores.to_vec2::<f32>().unwrap()[0], &[21.0, -39.5], 1e-5, "scores");
+    }
+
     #[test]
     fn what_cannot_be_built_is_named() {
-        let e = GraphClassifier::new(&config(Backbone::AdaGcn), 1, 2, 0.0, 1).unwrap_err().to_string();
+        let e = GraphClassifier::new(&config(Backbone::AdaGcn), &Shape::new(1, 2, 0.0), 1).unwrap_err().to_string();
         assert!(e.contains("adagcn is trained one learner after the other"), "{e}");
-        let e = GraphClassifier::new(&ClassifierConfig { head_dropout: 1.0, ..config(Gcn) }, 1, 2, 0.0, 1).unwrap_err();
+        let e = GraphClassifier::new(&ClassifierConfig { head_dropout: 1.0, ..config(Gcn) }, &Shape::new(1, 2, 0.0), 1)
+            .unwrap_err();
         assert_eq!(e.to_string(), "model: head dropout 1 must be at least 0 and below 1");
     }
 }

@@ -1,4 +1,4 @@
-//! GAT (Veličković et al. 2018): each node weighs what it hears by `softmax_j LeakyReLU(s_i + t_j)`.
+//! GAT (Veličković et al. 2018): each node weighs its neighbours by `softmax_j LeakyReLU(s_i + t_j)`.
 //!
 //! The operator gives the pattern (A + I) and scales the attention coefficients; with A_hat's pattern and value one this
 //! is the paper's layer.
@@ -6,11 +6,31 @@
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
+use super::bodies::stack;
+use super::body::ATTENTION_SITES;
+use super::entry::{Entry, NetworkOption, Place, Plan, UsualOperator};
 use super::init::Init;
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Operator, additive_scores, dropout, segment_softmax};
+
+use NetworkOption::{AttentionDropout, Dropout, Head, Heads, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
+
+/// What GAT and GATv2 use.
+pub(super) const OPTIONS: &[NetworkOption] =
+    &[Hidden, Layers, Dropout, InputDropout, Heads, AttentionDropout, Head, OrthogonalStart, Noise];
+
+pub(super) const ENTRY: Entry = Entry {
+    usual_operator: UsualOperator::SelfLoopPattern,
+    exits: true,
+    ..stack::entry("gat", "graph attention", layer, OPTIONS)
+};
+
+fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
+    let settings = AttentionSettings::at(plan, at);
+    Ok(Box::new(Gat::new(params, at.name, at.from, at.to / settings.heads, settings, rng)?))
+}
 
 /// Settings that GAT and GATv2 share.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +48,17 @@ pub struct AttentionSettings {
 }
 
 impl AttentionSettings {
+    /// Heads side by side, but one head where the class scores are given.
+    pub(super) fn at(plan: &Plan, at: Place<'_>) -> Self {
+        Self {
+            heads: if at.is_last { 1 } else { plan.heads },
+            concat: !at.is_last,
+            negative_slope: 0.2,
+            dropout: plan.attention_dropout,
+            site: ATTENTION_SITES + at.site,
+        }
+    }
+
     /// What heads make of `[nodes, heads · dim]`, plus the bias.
     pub(super) fn combine(&self, y: &Tensor, bias: &Tensor) -> Result<Tensor> {
         if self.concat {
@@ -93,8 +124,8 @@ impl Gat {
 impl Layer for Gat {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let x = self.linear.forward(x, pass)?;
-        let listeners = x.narrow(0, 0, operator.num_rows())?;
-        let rows = self.head_scores(&listeners, pass.weight(self.attend_row))?;
+        let receivers = x.narrow(0, 0, operator.num_rows())?;
+        let rows = self.head_scores(&receivers, pass.weight(self.attend_row))?;
         let cols = self.head_scores(&x, pass.weight(self.attend_col))?;
         let scores = additive_scores(operator.pattern(), &rows, &cols, self.settings.negative_slope)?;
         let y = self.settings.attend(operator, &scores, pass)?.apply(&x)?;
@@ -141,7 +172,7 @@ mod tests {
         assert_close(&predict(&layer, &pattern, &params, &X), &expected, 1e-6, "softmax of scores");
     }
 
-    /// Without attention vectors every coefficient is one over the number heard, and the operator's value scales it.
+    /// Without attention vectors every coefficient is one over the number of neighbours, and the operator's value scales it.
     #[test]
     fn an_operator_rescales_coefficients() {
         let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();

@@ -4,12 +4,25 @@
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::gat::AttentionSettings;
+use super::bodies::stack;
+use super::entry::{Entry, Place, Plan, UsualOperator};
+use super::gat::{AttentionSettings, OPTIONS};
 use super::init::Init;
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Operator, gatv2_scores};
+
+pub(super) const ENTRY: Entry = Entry {
+    usual_operator: UsualOperator::SelfLoopPattern,
+    exits: true,
+    ..stack::entry("gatv2", "graph attention whose ranking of neighbours may differ from node to node", layer, OPTIONS)
+};
+
+fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
+    let settings = AttentionSettings::at(plan, at);
+    Ok(Box::new(GatV2::new(params, at.name, at.from, at.to / settings.heads, settings, rng)?))
+}
 
 /// One GATv2 layer.
 #[derive(Debug)]

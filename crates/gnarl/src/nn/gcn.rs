@@ -3,10 +3,29 @@
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
+use super::bodies::stack;
+use super::entry::{Entry, FirstAggregation, NetworkOption, Place, Plan};
 use super::layer::{Layer, propagate_activated, propagate_linear};
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, relu_dropout};
+
+use NetworkOption::{Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
+
+pub(super) const ENTRY: Entry = Entry {
+    exits: true,
+    first_aggregation: FirstAggregation::Operator,
+    ..stack::entry(
+        "gcn",
+        "graph convolutions",
+        layer,
+        &[Hidden, Layers, DropoutRate, InputDropout, Bias, Head, OrthogonalStart, Noise],
+    )
+};
+
+fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
+    Ok(Box::new(Gcn::with_bias(params, at.name, at.from, at.to, plan.bias, rng)?))
+}
 
 /// One graph convolution.
 #[derive(Debug)]
@@ -72,8 +91,13 @@ mod tests {
         // With self-loops the degrees are 2, 3, 2: A_hat is 1/2, 1/3, 1/2 on the diagonal and 1/√6 beside it.
         let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();
         let beside = 1.0 / 6f32.sqrt();
-        let heard = [0.5 + 2.0 * beside, beside + 2.0 / 3.0 + 4.0 * beside, 2.0 * beside + 2.0];
-        assert_close(&predict(&layer, &a_hat, &params, &[1.0, 2.0, 4.0]), &heard.map(|h| 2.0 * h + 1.0), 1e-6, "A_hat");
+        let aggregated = [0.5 + 2.0 * beside, beside + 2.0 / 3.0 + 4.0 * beside, 2.0 * beside + 2.0];
+        assert_close(
+            &predict(&layer, &a_hat, &params, &[1.0, 2.0, 4.0]),
+            &aggregated.map(|h| 2.0 * h + 1.0),
+            1e-6,
+            "A_hat",
+        );
         let by_sum = predict(&layer, &adjacency(&path()), &params, &[1.0, 2.0, 4.0]);
         assert_close(&by_sum, &[5.0, 11.0, 5.0], 1e-6, "another operator");
     }

@@ -6,11 +6,35 @@ use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use super::batch_norm::BatchNorm;
+use super::bodies::stack;
+use super::entry::{Entry, FirstAggregation, NetworkOption, Place, Plan, UsualOperator};
 use super::init::Init;
 use super::layer::{Layer, propagate_activated};
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Dropout, Operator, relu_dropout};
+
+use NetworkOption::{
+    BatchNorm as Normalisation, Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise,
+    OrthogonalStart,
+};
+
+pub(super) const ENTRY: Entry = Entry {
+    usual_operator: UsualOperator::ADJACENCY,
+    exits: true,
+    first_aggregation: FirstAggregation::OperatorWithSelf,
+    ..stack::entry(
+        "gin",
+        "graph isomorphism network: a perceptron of the sum over neighbours",
+        layer,
+        &[Hidden, Layers, DropoutRate, InputDropout, Normalisation, Bias, Head, OrthogonalStart, Noise],
+    )
+};
+
+fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
+    let settings = GinSettings { train_epsilon: false, batch_norm: plan.batch_norm, bias: plan.bias };
+    Ok(Box::new(Gin::new(params, at.name, at.from, plan.hidden, at.to, settings, rng)?))
+}
 
 /// Settings of a GIN layer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,13 +94,13 @@ impl Gin {
             return propagate_activated(&with_own, x, weight, bias, Dropout::NONE).map(Input::Dense);
         }
         let mapped = x.matmul(weight, None)?;
-        let heard = operator.apply_with_bias(&mapped, bias)?;
+        let aggregated = operator.apply_with_bias(&mapped, bias)?;
         let own = mapped.narrow(0, 0, operator.num_rows())?;
         let own = match self.epsilon {
             Some(epsilon) => own.broadcast_mul(&(pass.weight(epsilon) + 1.0)?)?,
             None => own,
         };
-        let mut h = (heard + own)?;
+        let mut h = (aggregated + own)?;
         if let Some(norm) = &self.norm {
             h = norm.forward(&h, pass)?;
         }
@@ -133,7 +157,7 @@ mod tests {
     #[test]
     fn batch_norm_comes_before_the_relu() {
         let (params, layer) = planted(GinSettings { batch_norm: true, ..GinSettings::default() });
-        // Statistics 0 and 1 - 1e-5 leave 3, 7, 6 and 2, -2, -1; the shift lifts the second ones by 2.
+        // Statistics 0 and 1 - 1e-5 keep 3, 7, 6 and 2, -2, -1; the shift lifts the second ones by 2.
         plant(&params, "gin.norm.variance", &[1.0 - 1e-5; 2]);
         plant(&params, "gin.norm.shift", &[0.0, 2.0]);
         let y = predict(&layer, &adjacency(&path()), &params, &[1.0, 2.0, 4.0]);

@@ -11,7 +11,7 @@ use super::linear::Input;
 use super::params::{ParamId, Pass};
 use crate::tensor::{Dropout, Operator, affine, constant_convolution, dense_convolution, relu_dropout};
 
-/// What nodes hear: the operator of the layers, and the strict two-hop one where a network asks for it (H2GCN).
+/// What messages travel by: the operator of the layers, and the strict two-hop one where a network asks for it (H2GCN).
 #[derive(Debug, Clone)]
 pub struct Propagation {
     /// One round of message passing; of a learnable operator, as it starts.
@@ -20,12 +20,17 @@ pub struct Propagation {
     pub two_hop: Option<Operator>,
     /// Where the operators of a pass come from, if they are learned.
     pub learnable: Option<Arc<dyn LearnableOperator>>,
-    /// Where only some nodes' scores are wanted, an operator for each round: it gives the first `num_rows` of the nodes it
-    /// hears.
+    /// Where only some nodes' scores are wanted, an operator for each round: its columns are the nodes
+    /// that send, its rows the first of them.
     pub rounds: Vec<Operator>,
 }
 
 impl Propagation {
+    /// The scalars that its operator is learned by; none for a fixed one.
+    pub fn scalars(&self) -> Vec<OperatorScalar> {
+        self.learnable.as_ref().map_or_else(Vec::new, |operator| operator.scalars())
+    }
+
     /// The operator of round `i`, from 0.
     pub fn round(&self, i: usize) -> &Operator {
         self.rounds.get(i).unwrap_or(&self.operator)
@@ -47,7 +52,7 @@ pub trait LearnableOperator: std::fmt::Debug + Send + Sync {
     fn operators(&self, scalars: &[&Tensor]) -> Result<Vec<Operator>>;
 
     /// The same on `order`, nodes by their distance from some of them: round `i` of `sizes.len() - 1` gives the first
-    /// `sizes[rounds - i - 1]` nodes what they hear from the first `sizes[rounds - i]`.
+    /// `sizes[rounds - i - 1]` nodes their aggregate over the first `sizes[rounds - i]`.
     fn restricted(&self, order: &[u32], sizes: &[usize]) -> Result<Arc<dyn LearnableOperator>>;
 }
 
@@ -63,14 +68,14 @@ pub struct OperatorScalar {
     pub exponent: bool,
 }
 
-/// One round of message passing: hears through any operator, keeps nothing between calls.
+/// One round of message passing: propagates by any operator, keeps nothing between calls.
 ///
-/// The operator may have fewer rows than columns: then the listeners are the first of the nodes heard.
+/// The operator may have fewer rows than columns: then the receivers are the first of the senders.
 pub trait Layer: std::fmt::Debug + Send + Sync {
     /// New representations, `[nodes, out_dim]`.
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
 
-    /// `dropout(relu(forward))`, what stands between two layers. A layer that can do it in one go says how.
+    /// `dropout(relu(forward))`, what stands between two layers. A layer that can fuse them overrides it.
     fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {
         relu_dropout(&self.forward(operator, x, pass)?, dropout)
     }
@@ -110,8 +115,8 @@ pub fn propagate_activated(
             None => operator.apply_activated(&x.matmul(weight)?, bias, dropout),
         },
         Input::Sparse(features) => {
-            if let Some(heard) = operator.heard(features) {
-                return heard.apply_activated(weight, bias, dropout);
+            if let Some(aggregated) = operator.aggregated(features) {
+                return aggregated.apply_activated(weight, bias, dropout);
             }
             match constant_convolution(operator, features, weight, bias, dropout)? {
                 Some(y) => Ok(y),

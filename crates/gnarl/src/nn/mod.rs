@@ -7,18 +7,25 @@
 //! | [`linear`] | `x W + b` on sparse or dense input |
 //! | [`layer`] | the [`Layer`] trait, and what layers share |
 //! | `gcn`, `gat`, `gatv2`, `gin`, `sage`, `pna`, `mlp` | one layer each |
-//! | [`network`] | whole networks by name, and their settings |
-//! | [`bodies`] | the ways from features to scores: layers stacked, joined, weighted or boosted |
+//! | [`entry`] | what there is to know about a backbone |
+//! | [`body`], [`bodies`] | the ways from features to scores: layers stacked, joined, weighted or boosted |
+//! | [`backbone`] | the list of backbones |
+//! | [`config`] | a network's settings, and the shape of its data |
+//! | [`network`] | whole networks |
 //! | [`batch_norm`], [`readout`] | normalisation, and from nodes to graphs |
 //! | [`classifier`] | graph classification: a network, a readout, a head |
 //!
 //! A layer takes any message-passing [`Operator`](crate::tensor::Operator): swapping the operator, giving it gradients or
-//! replacing its values needs no new layer. To add a layer: one file here with the formula on top, one entry in
-//! [`network::Backbone`] and its line in `bodies/stack.rs`. To add a way of combining layers: one file in `bodies`, one entry.
+//! replacing its values needs no new layer. To add a layer: one file here with the formula on top and its `ENTRY`, and its line in
+//! [`backbone`]. To add a way of combining layers: the same with a file in [`bodies`].
 
+pub mod backbone;
 pub mod batch_norm;
 pub mod bodies;
+pub mod body;
 pub mod classifier;
+pub mod config;
+pub mod entry;
 pub mod gat;
 pub mod gatv2;
 pub mod gcn;
@@ -35,9 +42,12 @@ pub mod sage;
 #[cfg(test)]
 pub(crate) mod testing;
 
+pub use backbone::Backbone;
 pub use classifier::{Batch, ClassifierConfig, GraphClassifier, Head};
+pub use config::{NetworkConfig, Shape};
+pub use entry::{FirstAggregation, NetworkOption, UsualOperator};
 pub use layer::{Layer, LearnableOperator, OperatorScalar, Propagation};
 pub use linear::{Input, Linear};
-pub use network::{Backbone, Network, NetworkConfig};
+pub use network::Network;
 pub use params::{Group, Param, ParamId, Params, Pass, Weights};
 pub use readout::{Membership, Readout};

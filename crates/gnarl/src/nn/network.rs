@@ -1,336 +1,17 @@
 //! Whole networks: from features to class scores.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::str::FromStr;
 
 use candle_core::{Result, Tensor};
-use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::random::stream;
-use serde::{Deserialize, Serialize};
+use gnarl_graph::random::{Rng, stream};
 
-use super::bodies::{Body, Build, INPUT_SITE, Plan, appnp, boosted, gcnii, gpr, h2gcn, jumping, rgcn, sgc, stack};
+use super::body::{Body, INPUT_SITE};
+use super::config::{NetworkConfig, Shape};
 use super::init::Init;
 use super::layer::{OperatorScalar, Propagation};
 use super::linear::Input;
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Operator, dropout};
-use crate::weights::WeightsChoice;
-
-/// The kinds of network, by the layer they are made of or by how they combine layers. Stored by their names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Backbone {
-    /// Graph convolutions (Kipf and Welling 2017).
-    Gcn,
-    /// Graph attention (Veličković et al. 2018).
-    Gat,
-    /// Graph attention with dynamic ranking (Brody et al. 2022).
-    GatV2,
-    /// Graph isomorphism network (Xu et al. 2019).
-    Gin,
-    /// GraphSAGE with mean aggregation (Hamilton et al. 2017).
-    Sage,
-    /// Simple graph convolution (Wu et al. 2019).
-    Sgc,
-    /// Predict, then propagate (Gasteiger et al. 2019).
-    Appnp,
-    /// Principal neighbourhood aggregation (Corso et al. 2020).
-    Pna,
-    /// Heterophily-aware GCN (Zhu et al. 2020).
-    H2gcn,
-    /// Features alone.
-    Mlp,
-    /// Jumping knowledge (Xu et al. 2018) over GCN layers: all representations side by side.
-    JkCat,
-    /// Jumping knowledge over GCN layers: the largest of each entry.
-    JkMax,
-    /// Jumping knowledge over GCN layers: LSTM attention.
-    JkLstm,
-    /// Jumping knowledge over GIN layers: all representations side by side.
-    JkCatGin,
-    /// Jumping knowledge over GIN layers: the largest of each entry.
-    JkMaxGin,
-    /// Jumping knowledge over GIN layers: LSTM attention.
-    JkLstmGin,
-    /// Initial residual and identity mapping (Chen et al. 2020).
-    Gcnii,
-    /// Generalised PageRank with learned weights (Chien et al. 2021).
-    GprGnn,
-    /// Learned weights over GIN layers.
-    GprGin,
-    /// Gaussian representations that hear less from uncertain neighbours (Zhu et al. 2019, RGCN).
-    Rgcn,
-    /// AdaBoost over depths (Sun et al. 2021).
-    AdaGcn,
-}
-
-/// What there is to know about a backbone: adding one is a variant above and an entry below.
-#[derive(Debug)]
-struct Entry {
-    backbone: Backbone,
-    name: &'static str,
-    /// The operator its paper uses.
-    usual: UsualOperator,
-    build: Build,
-    /// Whether it is layer after layer.
-    stacked: bool,
-    /// Whether it can have no layers.
-    from_zero: bool,
-    /// Why there is nothing for a learned operator to learn, if so.
-    fixed_operator: Option<&'static str>,
-}
-
-const A: UsualOperator = UsualOperator::Classical(ClassicalOperator::Adjacency);
-const A_HAT: UsualOperator = UsualOperator::Classical(ClassicalOperator::NormalisedAdjacency);
-const H: UsualOperator = UsualOperator::Classical(ClassicalOperator::MeanAggregation);
-const LOOPS: UsualOperator = UsualOperator::SelfLoopPattern;
-const SYMMETRIC: UsualOperator = UsualOperator::SymmetricNormalised;
-const DEAF: &str = "does not use an operator's values: there is nothing for cgso to learn";
-const ONE_BY_ONE: &str = "trains one learner after the other: an operator that cgso goes on learning would change under those already trained";
-
-const fn entry(backbone: Backbone, name: &'static str, usual: UsualOperator, build: Build) -> Entry {
-    Entry { backbone, name, usual, build, stacked: false, from_zero: false, fixed_operator: None }
-}
-
-/// One that is layer after layer.
-const fn stacked(backbone: Backbone, name: &'static str, usual: UsualOperator) -> Entry {
-    Entry { stacked: true, ..entry(backbone, name, usual, stack::build) }
-}
-
-impl Entry {
-    /// May have no layers.
-    const fn or_none(self) -> Self {
-        Self { from_zero: true, ..self }
-    }
-
-    /// Refuses learned operators.
-    const fn fixed(self, why: &'static str) -> Self {
-        Self { fixed_operator: Some(why), ..self }
-    }
-}
-
-/// Every backbone: the one list that names, help, networks and tests come from.
-const ENTRIES: [Entry; 21] = [
-    stacked(Backbone::Gcn, "gcn", A_HAT),
-    stacked(Backbone::Gat, "gat", LOOPS),
-    stacked(Backbone::GatV2, "gatv2", LOOPS),
-    stacked(Backbone::Gin, "gin", A),
-    stacked(Backbone::Sage, "sage", H),
-    entry(Backbone::Sgc, "sgc", A_HAT, sgc::build),
-    entry(Backbone::Appnp, "appnp", A_HAT, appnp::build),
-    stacked(Backbone::Pna, "pna", A).fixed(DEAF),
-    entry(Backbone::H2gcn, "h2gcn", SYMMETRIC, h2gcn::build),
-    stacked(Backbone::Mlp, "mlp", A).or_none().fixed(DEAF),
-    entry(Backbone::JkCat, "jk-cat", A_HAT, jumping::build).or_none(),
-    entry(Backbone::JkMax, "jk-max", A_HAT, jumping::build).or_none(),
-    entry(Backbone::JkLstm, "jk-lstm", A_HAT, jumping::build).or_none(),
-    entry(Backbone::JkCatGin, "jk-cat-gin", A, jumping::build).or_none(),
-    entry(Backbone::JkMaxGin, "jk-max-gin", A, jumping::build).or_none(),
-    entry(Backbone::JkLstmGin, "jk-lstm-gin", A, jumping::build).or_none(),
-    entry(Backbone::Gcnii, "gcnii", A_HAT, gcnii::build).or_none(),
-    entry(Backbone::GprGnn, "gpr-gnn", A_HAT, gpr::build).or_none(),
-    entry(Backbone::GprGin, "gpr-gin", A, gpr::build).or_none(),
-    entry(Backbone::Rgcn, "rgcn", A_HAT, rgcn::build),
-    entry(Backbone::AdaGcn, "adagcn", A_HAT, boosted::build).or_none().fixed(ONE_BY_ONE),
-];
-
-impl Backbone {
-    /// Every backbone with its name.
-    pub const ALL: [(&'static str, Backbone); ENTRIES.len()] = {
-        let mut all = [("", Backbone::Gcn); ENTRIES.len()];
-        let mut i = 0;
-        while i < all.len() {
-            all[i] = (ENTRIES[i].name, ENTRIES[i].backbone);
-            i += 1;
-        }
-        all
-    };
-
-    fn entry(self) -> &'static Entry {
-        const LIST: &[Entry] = &ENTRIES;
-        LIST.iter().find(|entry| entry.backbone == self).expect("every variant has its entry: a test counts them")
-    }
-
-    /// The operator its paper uses.
-    pub fn usual_operator(self) -> UsualOperator {
-        self.entry().usual
-    }
-
-    /// Whether it is layer after layer.
-    pub fn is_stack(self) -> bool {
-        self.entry().stacked
-    }
-
-    /// Why it cannot learn its operator; `None` where it can.
-    pub fn fixed_operator(self) -> Option<&'static str> {
-        self.entry().fixed_operator
-    }
-}
-
-impl TryFrom<String> for Backbone {
-    type Error = gnarl_graph::Error;
-
-    fn try_from(name: String) -> gnarl_graph::Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<Backbone> for String {
-    fn from(backbone: Backbone) -> Self {
-        backbone.to_string()
-    }
-}
-
-/// What a backbone hears through when nothing else is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UsualOperator {
-    /// A classical operator.
-    Classical(ClassicalOperator),
-    /// The pattern of A + I with value one: attention fills in the weights.
-    SelfLoopPattern,
-    /// `D^-1/2 A D^-1/2`, and the two-hop operator beside it.
-    SymmetricNormalised,
-}
-
-impl fmt::Display for Backbone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.entry().name)
-    }
-}
-
-impl FromStr for Backbone {
-    type Err = gnarl_graph::Error;
-
-    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found
-            .map(|(_, b)| *b)
-            .ok_or_else(|| gnarl_graph::Error::unknown("model", name, Self::ALL.iter().map(|(n, _)| *n)))
-    }
-}
-
-/// Everything that fixes a network's shape.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetworkConfig {
-    /// The kind of network.
-    pub backbone: Backbone,
-    /// Width of hidden representations (per head, for attention with several heads side by side: the total).
-    pub hidden: usize,
-    /// Rounds of message passing.
-    pub layers: usize,
-    /// Dropout between layers.
-    pub dropout: f32,
-    /// Dropout of the input features.
-    pub input_dropout: f32,
-    /// Attention heads of hidden layers.
-    pub heads: usize,
-    /// Dropout of attention coefficients.
-    pub attention_dropout: f32,
-    /// Batch normalisation inside GIN's perceptrons.
-    pub batch_norm: bool,
-    /// APPNP: steps of propagation and the share of the prediction kept at each.
-    pub appnp_steps: usize,
-    /// APPNP: the teleport probability.
-    pub appnp_alpha: f64,
-    /// Whether the layers of GCN and GIN add an offset.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
-    pub bias: bool,
-    /// Whether a stack of layers ends in a linear map: all layers then have the hidden width.
-    #[serde(default, skip_serializing_if = "is_no")]
-    pub head: bool,
-    /// Whether the maps that the weights axis works on start orthonormal.
-    #[serde(default, skip_serializing_if = "is_no")]
-    pub orthogonal_start: bool,
-    /// Deviation of the Gaussian noise that hidden representations of a stack get while training (NoisyGNN).
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub noise: f32,
-    /// What is asked of the weights.
-    #[serde(default, skip_serializing_if = "WeightsChoice::is_free")]
-    pub weights: WeightsChoice,
-    /// The scalars of a learnable operator; none for a fixed one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub operator_scalars: Vec<OperatorScalar>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn is_yes(set: &bool) -> bool {
-    *set
-}
-
-fn is_no(set: &bool) -> bool {
-    !set
-}
-
-fn is_none(noise: &f32) -> bool {
-    *noise == 0.0
-}
-
-impl NetworkConfig {
-    /// Two layers of 64 with dropout 0.5; APPNP's ten steps and 0.1 are its paper's.
-    pub fn new(backbone: Backbone) -> Self {
-        let attention = matches!(backbone, Backbone::Gat | Backbone::GatV2);
-        Self {
-            backbone,
-            hidden: 64,
-            layers: 2,
-            dropout: 0.5,
-            input_dropout: 0.0,
-            heads: if attention { 8 } else { 1 },
-            attention_dropout: 0.0,
-            batch_norm: false,
-            appnp_steps: 10,
-            appnp_alpha: 0.1,
-            bias: true,
-            head: false,
-            orthogonal_start: false,
-            noise: 0.0,
-            weights: WeightsChoice::Free,
-            operator_scalars: Vec::new(),
-        }
-    }
-
-    /// Refuses what cannot be built, naming the setting and its range.
-    pub fn check(&self) -> gnarl_graph::Result<()> {
-        let refuse = |what: String| Err(gnarl_graph::Error::argument("model", what));
-        if self.hidden == 0 {
-            return refuse("hidden must be at least 1".into());
-        }
-        if self.layers == 0 && !self.backbone.entry().from_zero {
-            return refuse(format!("layers must be at least 1 for {}", self.backbone));
-        }
-        for (name, rate) in [
-            ("dropout", self.dropout),
-            ("input dropout", self.input_dropout),
-            ("attention dropout", self.attention_dropout),
-        ] {
-            if !(0.0..1.0).contains(&rate) {
-                return refuse(format!("{name} {rate} must be at least 0 and below 1"));
-            }
-        }
-        if self.heads == 0 || !self.hidden.is_multiple_of(self.heads) {
-            return refuse(format!("{} heads must divide the hidden width {}", self.heads, self.hidden));
-        }
-        self.weights.check()?;
-        if !self.bias && !matches!(self.backbone, Backbone::Gcn | Backbone::Gin) {
-            return refuse(format!("only gcn and gin can do without offsets, not {}", self.backbone));
-        }
-        if (self.head || self.noise != 0.0) && !self.backbone.entry().stacked {
-            return refuse(format!("a head and noise are for stacks of layers, not for {}", self.backbone));
-        }
-        if !(self.noise >= 0.0 && self.noise.is_finite()) {
-            return refuse(format!("noise {} must be at least 0", self.noise));
-        }
-        if !(0.0..=1.0).contains(&self.appnp_alpha) {
-            return refuse(format!("appnp alpha {} must lie in 0 to 1", self.appnp_alpha));
-        }
-        Ok(())
-    }
-}
 
 /// A network: parameters and the way through them.
 #[derive(Debug)]
@@ -340,33 +21,23 @@ pub struct Network {
     num_classes: usize,
     params: Params,
     body: Box<dyn Body>,
-    /// One for each of the configuration's operator scalars.
-    scalars: Vec<ParamId>,
+    /// Of a learnable operator, each with its parameter.
+    scalars: Vec<(OperatorScalar, ParamId)>,
 }
 
 impl Network {
-    /// Builds the network with parameters drawn from the seed. `mean_log_degree` is for PNA (see its file).
-    pub fn new(
-        config: &NetworkConfig,
-        in_dim: usize,
-        num_classes: usize,
-        mean_log_degree: f64,
-        seed: u64,
-    ) -> crate::Result<Self> {
+    /// Builds the network with parameters drawn from the seed.
+    pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         config.check()?;
         let mut params = Params::new(config.weights);
         let rng = &mut stream(seed, "network", 0);
-        let plan = Plan { config, in_dim, num_classes, mean_log_degree };
-        let body = (config.backbone.entry().build)(&plan, &mut params, rng)?;
-        // Constants draw nothing: the other weights start as they do without a learnable operator.
-        let scalar = |s: &OperatorScalar| {
-            let group = if s.exponent { Group::Exponent } else { Group::Scalar };
-            params.add(format!("operator.{}", s.name), &[1], Init::Constant(s.start), group, rng)
-        };
-        let scalars = config.operator_scalars.iter().map(scalar).collect::<Result<_>>()?;
+        let plan = config.plan(shape);
+        let body = (plan.entry.build)(&plan, &mut params, rng)?;
+        let scalars = add_scalars(&mut params, "operator", shape.scalars, rng)?;
         if config.orthogonal_start {
             params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
         }
+        let Shape { in_dim, num_classes, .. } = *shape;
         Ok(Self { config: config.clone(), in_dim, num_classes, params, body, scalars })
     }
 
@@ -393,7 +64,7 @@ impl Network {
     /// How many rounds away a node can be and still matter to a node's scores while training; `None` where every node may
     /// (batch statistics, long propagation).
     pub fn reach(&self) -> Option<usize> {
-        if self.config.batch_norm { None } else { self.body.reach() }
+        if self.config.uses_batch_norm() { None } else { self.body.reach() }
     }
 
     /// The linear maps that are all it does to features; none where it does something else first.
@@ -411,19 +82,22 @@ impl Network {
         self.body.learner(i, propagation, &drop_input(x, self.config.input_dropout, pass)?, pass)
     }
 
-    /// The scalars of its learnable operator with their values, none for a fixed one.
-    pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
-        let value = |id: ParamId| Ok::<f32, candle_core::Error>(self.params.get(id).var.to_vec1::<f32>()?[0]);
-        let named = self.config.operator_scalars.iter().zip(&self.scalars);
-        named.map(|(scalar, id)| Ok((scalar.name.clone(), f64::from(value(*id)?)))).collect()
+    /// The scalars that it was built with, as they started; none for a fixed operator.
+    pub fn scalars(&self) -> Vec<OperatorScalar> {
+        self.scalars.iter().map(|(scalar, _)| scalar.clone()).collect()
     }
 
-    /// What nodes hear in this pass: as given, or with the operator that the network's scalars make.
+    /// The scalars of its learnable operator with their values, none for a fixed one.
+    pub fn operator_scalars(&self) -> Result<Vec<(String, f64)>> {
+        scalar_values(&self.params, &self.scalars)
+    }
+
+    /// What messages travel by in this pass: as given, or the operator that the network's scalars make.
     pub fn propagation<'a>(&self, propagation: &'a Propagation, pass: &Pass<'_>) -> Result<Cow<'a, Propagation>> {
         match &propagation.learnable {
             None if self.scalars.is_empty() => Ok(Cow::Borrowed(propagation)),
             Some(learnable) if !self.scalars.is_empty() => {
-                let scalars: Vec<&Tensor> = self.scalars.iter().map(|id| pass.weight(*id)).collect();
+                let scalars: Vec<&Tensor> = self.scalars.iter().map(|(_, id)| pass.weight(*id)).collect();
                 let rounds = learnable.operators(&scalars)?;
                 let Some(operator) = rounds.first().cloned() else {
                     candle_core::bail!("a learned operator of no round")
@@ -455,6 +129,28 @@ impl Network {
     }
 }
 
+/// Adds the scalars of a learnable operator as `PREFIX.NAME`. Constants draw nothing: the other weights start as they do with a
+/// fixed operator.
+pub(crate) fn add_scalars(
+    params: &mut Params,
+    prefix: &str,
+    scalars: &[OperatorScalar],
+    rng: &mut Rng,
+) -> Result<Vec<(OperatorScalar, ParamId)>> {
+    let mut add = |scalar: &OperatorScalar| {
+        let group = if scalar.exponent { Group::Exponent } else { Group::Scalar };
+        let name = format!("{prefix}.{}", scalar.name);
+        Ok((scalar.clone(), params.add(name, &[1], Init::Constant(scalar.start), group, rng)?))
+    };
+    scalars.iter().map(&mut add).collect()
+}
+
+/// Scalars by name with their values.
+pub(crate) fn scalar_values(params: &Params, scalars: &[(OperatorScalar, ParamId)]) -> Result<Vec<(String, f64)>> {
+    let value = |id: ParamId| Ok::<f32, candle_core::Error>(params.get(id).var.to_vec1::<f32>()?[0]);
+    scalars.iter().map(|(scalar, id)| Ok((scalar.name.clone(), f64::from(value(*id)?)))).collect()
+}
+
 /// Dropout of features; of sparse ones the stored values are dropped, which is the same thing.
 pub(crate) fn drop_input(x: &Input, rate: f32, pass: &Pass<'_>) -> Result<Input> {
     let draw = pass.dropout(rate, INPUT_SITE);
@@ -475,12 +171,14 @@ fn drop_values(x: &Operator, draw: crate::tensor::Dropout) -> Result<Operator> {
 mod tests {
     use super::*;
     use crate::nn::testing::{adjacency, path, plant};
+    use crate::nn::{Backbone, NetworkOption};
+    use crate::weights::WeightsChoice;
     use candle_core::{DType, Device};
 
     /// Three identities with dropout 0.5 between them: what is left of a matrix of ones shows the masks.
     fn identities(input_dropout: f32) -> Network {
         let config = NetworkConfig { layers: 3, hidden: 40, input_dropout, ..NetworkConfig::new(Backbone::Mlp) };
-        let network = Network::new(&config, 40, 40, 0.0, 1).unwrap();
+        let network = Network::new(&config, &Shape::new(40, 40, 0.0), 1).unwrap();
         let identity: Vec<f32> = (0..1600).map(|i| if i % 41 == 0 { 1.0 } else { 0.0 }).collect();
         (0..3).for_each(|i| plant(network.params(), &format!("layers.{i}.weight"), &identity));
         network
@@ -521,7 +219,7 @@ mod tests {
         for (name, backbone) in Backbone::ALL {
             let weights = WeightsChoice::Orthonormal(crate::weights::Orthonormal::default());
             let config = NetworkConfig { hidden: 4, heads: 2, weights, ..NetworkConfig::new(backbone) };
-            let network = Network::new(&config, 6, 3, 1.0, 1).unwrap();
+            let network = Network::new(&config, &Shape::new(6, 3, 1.0), 1).unwrap();
             let weights = network.params().weights().unwrap();
             let scores = network.forward(&propagation, &x, &Pass::training(&weights, 1)).unwrap();
             let grads = scores.sqr().unwrap().sum_all().unwrap().backward().unwrap();
@@ -540,14 +238,14 @@ mod tests {
     fn a_head_reads_classes_off_hidden_representations() {
         let config =
             NetworkConfig { hidden: 2, layers: 1, head: true, bias: false, ..NetworkConfig::new(Backbone::Gcn) };
-        let network = Network::new(&config, 1, 1, 0.0, 1).unwrap();
+        let network = Network::new(&config, &Shape::new(1, 1, 0.0), 1).unwrap();
         plant(network.params(), "layers.0.weight", &[1.0, -1.0]);
-        plant(network.params(), "head.weight", &[2.0, 3.0]);
-        plant(network.params(), "head.bias", &[0.5]);
+        plant(network.params(), "output.weight", &[2.0, 3.0]);
+        plant(network.params(), "output.bias", &[0.5]);
         let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &Device::Cpu).unwrap());
         let weights = network.params().weights().unwrap();
         let y = network.forward(&adjacency(&path()).into(), &x, &Pass::evaluation(&weights)).unwrap();
-        // Heard: -2, 5, -2; relu of it and of its negative: 2 · heard above zero, 3 · |heard| below.
+        // Aggregates -2, 5, -2; relu of them and of their negatives: 2 · a above zero, 3 · |a| below.
         assert_eq!(y.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [6.5, 10.5, 6.5]);
         for (config, what) in [
             (NetworkConfig { head: true, ..NetworkConfig::new(Backbone::Sgc) }, "stacks of layers, not for sgc"),
@@ -562,7 +260,7 @@ mod tests {
     #[test]
     fn noise_is_for_training_alone() {
         let config = NetworkConfig { noise: 0.5, dropout: 0.0, ..NetworkConfig::new(Backbone::Gcn) };
-        let network = Network::new(&config, 1, 2, 0.0, 1).unwrap();
+        let network = Network::new(&config, &Shape::new(1, 2, 0.0), 1).unwrap();
         let weights = network.params().weights().unwrap();
         let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &Device::Cpu).unwrap());
         let scores = |pass: &Pass<'_>| {
@@ -574,15 +272,81 @@ mod tests {
         assert_eq!(scores(&Pass::evaluation(&weights)), scores(&Pass::evaluation(&weights)));
     }
 
+    /// Two networks that differ in one option alone: whether anything that training sees does.
+    fn differs(backbone: Backbone, option: NetworkOption) -> bool {
+        let plain = NetworkConfig { hidden: 4, heads: 1, ..NetworkConfig::new(backbone) };
+        let changed = match option {
+            NetworkOption::Hidden => NetworkConfig { hidden: 6, ..plain.clone() },
+            NetworkOption::Layers => NetworkConfig { layers: 3, ..plain.clone() },
+            NetworkOption::Dropout => NetworkConfig { dropout: 0.1, ..plain.clone() },
+            NetworkOption::InputDropout => NetworkConfig { input_dropout: 0.5, ..plain.clone() },
+            NetworkOption::Heads => NetworkConfig { heads: 2, ..plain.clone() },
+            NetworkOption::AttentionDropout => NetworkConfig { attention_dropout: 0.5, ..plain.clone() },
+            NetworkOption::BatchNorm => NetworkConfig { batch_norm: true, ..plain.clone() },
+            NetworkOption::PropagationSteps => NetworkConfig { appnp_steps: 3, ..plain.clone() },
+            NetworkOption::Teleport => NetworkConfig { appnp_alpha: 0.5, ..plain.clone() },
+            NetworkOption::Bias => NetworkConfig { bias: false, ..plain.clone() },
+            NetworkOption::Head => NetworkConfig { head: true, ..plain.clone() },
+            NetworkOption::OrthogonalStart => NetworkConfig { orthogonal_start: true, ..plain.clone() },
+            NetworkOption::Noise => NetworkConfig { noise: 0.5, ..plain.clone() },
+        };
+        let graph = gnarl_graph::generate::erdos_renyi(30, 0.15, 3).unwrap();
+        let propagation = Propagation {
+            two_hop: Some(crate::nn::layer::two_hop_operator(&graph).unwrap()),
+            ..adjacency(&graph).into()
+        };
+        let x = Input::Dense(crate::tensor::testing::random(&[30, 5], 2));
+        let seen = |config: &NetworkConfig| {
+            // What cannot be built does not take the option.
+            let network = Network::new(config, &Shape::new(5, 3, 1.0), 1).ok()?;
+            let weights = network.params().weights().unwrap();
+            let y = network.forward(&propagation, &x, &Pass::training(&weights, 7)).unwrap();
+            let values = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let params = network.params().list().iter().map(|p| (p.name.clone(), values(p.var.as_tensor())));
+            Some((values(&y), network.reach(), params.collect::<Vec<_>>()))
+        };
+        let plain = seen(&plain).expect("the usual settings can be built");
+        seen(&changed).is_some_and(|changed| changed != plain)
+    }
+
     #[test]
-    fn names_are_read_back() {
+    fn every_option_makes_a_difference_exactly_where_it_is_listed() {
         for (name, backbone) in Backbone::ALL {
-            assert_eq!(name.to_uppercase().parse::<Backbone>().unwrap(), backbone);
-            assert_eq!(backbone.to_string(), name);
-            assert_eq!(serde_json::to_string(&backbone).unwrap(), format!("\"{name}\""));
+            for &option in NetworkOption::ALL {
+                assert_eq!(differs(backbone, option), backbone.takes(option), "{option} of {name}");
+            }
         }
-        assert_eq!(Backbone::AdaGcn as usize + 1, Backbone::ALL.len(), "a variant without an entry");
-        let e = "gcm".parse::<Backbone>().unwrap_err().to_string();
-        assert!(e.contains("gcm") && e.contains("gcn"), "{e}");
+    }
+
+    #[test]
+    fn the_operator_makes_a_difference_exactly_where_it_is_used() {
+        let x = Input::Dense(crate::tensor::testing::random(&[3, 5], 2));
+        for (name, backbone) in Backbone::ALL {
+            let config = NetworkConfig { hidden: 4, heads: 2, ..NetworkConfig::new(backbone) };
+            let network = Network::new(&config, &Shape::new(5, 3, 1.0), 1).unwrap();
+            let weights = network.params().weights().unwrap();
+            let scores = |graph: gnarl_graph::Graph| {
+                let two_hop = Some(crate::nn::layer::two_hop_operator(&graph).unwrap());
+                let propagation = Propagation { two_hop, ..adjacency(&graph).into() };
+                let y = network.forward(&propagation, &x, &Pass::evaluation(&weights)).unwrap();
+                y.flatten_all().unwrap().to_vec1::<f32>().unwrap()
+            };
+            let differs = scores(path()) != scores(gnarl_graph::Graph::from_edges(3, [(0, 2)]).unwrap().0);
+            assert_eq!(differs, backbone.uses_operator(), "{name}");
+        }
+    }
+
+    #[test]
+    fn reach_and_learners_are_those_of_the_entry() {
+        for (name, backbone) in Backbone::ALL {
+            let network = Network::new(&NetworkConfig::new(backbone), &Shape::new(5, 3, 1.0), 1).unwrap();
+            assert_eq!(network.num_learners() > 0, backbone.has_learners(), "{name}");
+            let expected = if backbone.uses_operator() { 2 } else { 0 };
+            assert!(network.reach().is_none_or(|reach| reach == expected), "{name}");
+        }
+        let normed = NetworkConfig { batch_norm: true, ..NetworkConfig::new(Backbone::Gcn) };
+        let reach = |config| Network::new(config, &Shape::new(5, 3, 1.0), 1).unwrap().reach();
+        assert_eq!(reach(&normed), Some(2), "a GCN has no batch normalisation");
+        assert_eq!(reach(&NetworkConfig { backbone: Backbone::Gin, ..normed }), None);
     }
 }

@@ -1,9 +1,9 @@
-//! PNA (Corso et al. 2020): mean, min, max and standard deviation of the messages a node hears, each plain, amplified and
+//! PNA (Corso et al. 2020): mean, min, max and standard deviation of the messages a node receives, each plain, amplified and
 //! attenuated by the node's degree.
 //!
 //! A message from j to i is `[x_i, x_j] · W_before + b`; with the twelve aggregates `a_i` of its messages a node becomes
 //! `([x_i, a_i] · W_after + b) · W_mix + b`. Amplifying is `ln(d + 1) / δ`, attenuating its inverse with degree 0 taken as
-//! 1, δ the mean of `ln(d + 1)` over the training graph. A node that hears nobody has twelve zeros. This is the layer of
+//! 1, δ the mean of `ln(d + 1)` over the training graph. A node without neighbours has twelve zeros. This is the layer of
 //! PyTorch Geometric with one tower and one linear map before and after. The operator gives the pattern; its values are
 //! not used.
 
@@ -12,10 +12,30 @@ use std::sync::Arc;
 use candle_core::{Device, Result, Tensor};
 use gnarl_graph::random::Rng;
 
+use super::bodies::stack;
+use super::entry::{Entry, NetworkOption, Place, Plan, UsualOperator};
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Params, Pass};
 use crate::tensor::{Extreme, Operator, Pattern, segment_extreme};
+
+use NetworkOption::{Dropout, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
+
+pub(super) const ENTRY: Entry = Entry {
+    usual_operator: UsualOperator::ADJACENCY,
+    fixed_operator: Some("does not use an operator's values: there is nothing for cgso to learn"),
+    embedded: true,
+    ..stack::entry(
+        "pna",
+        "principal neighbourhood aggregation: mean, min, max and deviation, scaled by degree",
+        layer,
+        &[Hidden, Layers, Dropout, InputDropout, Head, OrthogonalStart, Noise],
+    )
+};
+
+fn layer(plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
+    Ok(Box::new(Pna::new(params, at.name, at.from, at.to, plan.mean_log_degree, rng)?))
+}
 
 /// Mean, min, max and standard deviation.
 const AGGREGATORS: usize = 4;
@@ -27,7 +47,7 @@ const NO_VARIANCE: f32 = 1e-5;
 /// One PNA layer.
 #[derive(Debug)]
 pub struct Pna {
-    /// `[2 · in_dim, in_dim]`: the listener's half, then the speaker's.
+    /// `[2 · in_dim, in_dim]`: the receiver's half, then the sender's.
     before: Linear,
     /// `[13 · in_dim, out_dim]`: the node's own part, then the aggregates, scaler by scaler.
     after: Linear,
@@ -73,13 +93,13 @@ impl Layer for Pna {
         let bias = |linear: &Linear| linear.bias.map(|b| pass.weight(b));
 
         let before = pass.weight(self.before.weight);
-        let listeners = x.head(operator.num_rows())?;
-        let own = listeners.matmul(&before.narrow(0, 0, width)?, bias(&self.before))?;
-        let heard = x.matmul(&before.narrow(0, width, width)?, None)?;
-        let aggregates = aggregate(pattern, &own, &heard)?;
+        let receivers = x.head(operator.num_rows())?;
+        let own = receivers.matmul(&before.narrow(0, 0, width)?, bias(&self.before))?;
+        let sent = x.matmul(&before.narrow(0, width, width)?, None)?;
+        let aggregates = aggregate(pattern, &own, &sent)?;
 
         let after = pass.weight(self.after.weight);
-        let mut y = listeners.matmul(&after.narrow(0, 0, width)?, bias(&self.after))?;
+        let mut y = receivers.matmul(&after.narrow(0, 0, width)?, bias(&self.after))?;
         for (i, scaler) in self.scalers(pattern)?.iter().enumerate() {
             let part = after.narrow(0, (1 + i * AGGREGATORS) * width, AGGREGATORS * width)?;
             y = (y + aggregates.matmul(&part)?.broadcast_mul(scaler)?)?;
@@ -92,16 +112,16 @@ impl Layer for Pna {
     }
 }
 
-/// Mean, min, max and deviation of the messages `own[i] + heard[j]`, side by side: `[rows, 4 · width]`. The listener's
+/// Mean, min, max and deviation of the messages `own[i] + sent[j]`, side by side: `[rows, 4 · width]`. The receiver's
 /// own part moves the first three and leaves the deviation, so no message is ever stored.
-fn aggregate(pattern: &Arc<Pattern>, own: &Tensor, heard: &Tensor) -> Result<Tensor> {
+fn aggregate(pattern: &Arc<Pattern>, own: &Tensor, sent: &Tensor) -> Result<Tensor> {
     let own = own.broadcast_mul(&per_row(pattern, |degree| degree.min(1.0))?)?;
     let share = per_row(pattern, |degree| 1.0 / degree.max(1.0))?;
     let sum = Operator::from_pattern(pattern.clone());
-    let mean = sum.apply(heard)?.broadcast_mul(&share)?;
-    let variance = (sum.apply(&heard.sqr()?)?.broadcast_mul(&share)? - mean.sqr()?)?;
-    let min = segment_extreme(pattern, heard, Extreme::Min)?;
-    let max = segment_extreme(pattern, heard, Extreme::Max)?;
+    let mean = sum.apply(sent)?.broadcast_mul(&share)?;
+    let variance = (sum.apply(&sent.sqr()?)?.broadcast_mul(&share)? - mean.sqr()?)?;
+    let min = segment_extreme(pattern, sent, Extreme::Min)?;
+    let max = segment_extreme(pattern, sent, Extreme::Max)?;
     Tensor::cat(&[(mean + &own)?, (min + &own)?, (max + &own)?, deviation(&variance)?], 1)
 }
 
@@ -141,7 +161,7 @@ mod tests {
         let x = Tensor::new(&[[1f32], [2.0], [5.0], [7.0]], &Device::Cpu).unwrap();
         let weights = params.weights().unwrap();
         let y = layer.forward(&adjacency(&graph), &Input::Dense(x), &Pass::evaluation(&weights)).unwrap();
-        // Node 0 hears 10 · 1 + 2 + 0.5; node 1 hears 21.5 and 25.5; node 2 hears 52.5; node 3 nothing.
+        // Node 0 receives 10 · 1 + 2 + 0.5; node 1 receives 21.5 and 25.5; node 2 receives 52.5; node 3 nothing.
         let plain = [[12.5f32, 12.5, 12.5, 0.0], [23.5, 21.5, 25.5, 2.0], [52.5, 52.5, 52.5, 0.0], [0.0; 4]];
         let up = [1.0, 3f32.ln() / 2f32.ln(), 1.0, 0.0];
         let down = [1.0, 2f32.ln() / 3f32.ln(), 1.0, 1.0];

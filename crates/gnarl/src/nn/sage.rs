@@ -3,10 +3,29 @@
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
+use super::bodies::stack;
+use super::entry::{Entry, NetworkOption, Place, Plan, UsualOperator};
 use super::layer::{Layer, propagate_linear};
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
 use crate::tensor::Operator;
+
+use NetworkOption::{Dropout, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
+
+pub(super) const ENTRY: Entry = Entry {
+    usual_operator: UsualOperator::MEAN,
+    exits: true,
+    ..stack::entry(
+        "sage",
+        "GraphSAGE: a node's own representation beside the mean of its neighbours'",
+        layer,
+        &[Hidden, Layers, Dropout, InputDropout, Head, OrthogonalStart, Noise],
+    )
+};
+
+fn layer(_plan: &Plan, at: Place<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
+    Ok(Box::new(Sage::new(params, at.name, at.from, at.to, rng)?))
+}
 
 /// One GraphSAGE layer.
 #[derive(Debug)]
@@ -27,8 +46,8 @@ impl Sage {
 impl Layer for Sage {
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let bias = self.neighbours.bias.map(|b| pass.weight(b));
-        let heard = propagate_linear(operator, x, pass.weight(self.neighbours.weight), bias)?;
-        heard + self.own.forward(&x.head(operator.num_rows())?, pass)?
+        let aggregated = propagate_linear(operator, x, pass.weight(self.neighbours.weight), bias)?;
+        aggregated + self.own.forward(&x.head(operator.num_rows())?, pass)?
     }
 
     fn input_maps(&self) -> Vec<ParamId> {

@@ -12,8 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{Cgso, CgsoOperator, Initialisation};
 use crate::error::Result;
 use crate::nn::layer::{classical, symmetric_normalised, two_hop_operator};
-use crate::nn::network::UsualOperator;
-use crate::nn::{Backbone, LearnableOperator, Propagation};
+use crate::nn::{Backbone, LearnableOperator, Propagation, UsualOperator};
 use crate::tensor::{Operator, Pattern};
 
 /// The operator that messages travel by. Stored by its name, a learnable one with its settings.

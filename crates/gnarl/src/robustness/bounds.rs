@@ -37,8 +37,8 @@ use serde::Serialize;
 use super::sample::{Norm, check_radius};
 use crate::classifier::WhiteBox;
 use crate::error::{Error, Result};
-use crate::nn::network::UsualOperator;
-use crate::nn::{Backbone, Input, Pass};
+
+use crate::nn::{Backbone, Input, Pass, UsualOperator};
 use crate::operator::OperatorChoice;
 use crate::tensor::Operator;
 
@@ -677,6 +677,7 @@ mod tests {
     use super::*;
     use crate::classifier::{Classifier, to_matrix};
     use crate::features::FeatureScaling;
+    use crate::nn::Shape;
     use crate::nn::testing::plant;
     use crate::nn::{Network, NetworkConfig};
     use crate::task::node::{self, Preparation, Prepared};
@@ -705,7 +706,7 @@ mod tests {
 
     /// A network of random weights and biases.
     fn model(config: &NetworkConfig, in_dim: usize, operator: OperatorChoice, seed: u64) -> WhiteBox {
-        let network = Network::new(config, in_dim, 3, 1.0, seed).unwrap();
+        let network = Network::new(config, &Shape::new(in_dim, 3, 1.0), seed).unwrap();
         let rng = &mut stream(seed, "bound test", 1);
         for p in network.params().list() {
             let spread = if p.var.rank() == 1 { 1.0 } else { 0.8 };
@@ -722,7 +723,7 @@ mod tests {
     /// A network of planted weights without bias.
     fn planted(operator: Op, in_dim: usize, classes: usize, weights: &[&[f32]]) -> WhiteBox {
         let config = NetworkConfig { hidden: 1, layers: weights.len(), ..NetworkConfig::new(Backbone::Gcn) };
-        let network = Network::new(&config, in_dim, classes, 1.0, 1).unwrap();
+        let network = Network::new(&config, &Shape::new(in_dim, classes, 1.0), 1).unwrap();
         weights.iter().enumerate().for_each(|(i, w)| plant(network.params(), &format!("layers.{i}.weight"), w));
         WhiteBox::new(network, OperatorChoice::Classical(operator)).unwrap()
     }
@@ -986,8 +987,9 @@ mod tests {
     #[test]
     fn what_no_bound_covers_is_said_in_one_line() {
         let graph = random_features(erdos_renyi(8, 0.4, 1).unwrap(), 5);
-        let network =
-            |config: &NetworkConfig| WhiteBox::new(Network::new(config, 5, 3, 1.0, 1).unwrap(), OperatorChoice::Usual);
+        let network = |config: &NetworkConfig| {
+            WhiteBox::new(Network::new(config, &Shape::new(5, 3, 1.0), 1).unwrap(), OperatorChoice::Usual)
+        };
         for backbone in [Backbone::Gat, Backbone::Sage, Backbone::Appnp, Backbone::JkCat] {
             let config = NetworkConfig { hidden: 8, ..NetworkConfig::new(backbone) };
             let e = Bounds::new(&network(&config).unwrap(), &graph).unwrap_err().to_string();

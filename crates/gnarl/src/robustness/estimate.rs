@@ -451,7 +451,8 @@ mod tests {
 
     fn network(backbone: Backbone) -> WhiteBox {
         let config = NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
-        WhiteBox::new(Network::new(&config, 30, 3, 1.0, 5).unwrap(), OperatorChoice::Usual).unwrap()
+        WhiteBox::new(Network::new(&config, &crate::nn::Shape::new(30, 3, 1.0), 5).unwrap(), OperatorChoice::Usual)
+            .unwrap()
     }
 
     /// One coordinate of a uniform point of the ball in three dimensions: `P(|z| <= t) = (3t - t³) / 2`, `E|z| = 3/8`. The

@@ -401,15 +401,15 @@ impl Operator {
         Some(Self::from_parts(Pattern::new(other.num_cols(), offsets, indices), values))
     }
 
-    /// Notes that `self · features` is `product`, for [`heard`](Self::heard). The first features noted stay.
-    pub(crate) fn note_heard(&self, features: &Operator, product: Operator) {
+    /// Notes that `self · features` is `product`, for [`aggregated`](Self::aggregated). The first features noted stay.
+    pub(crate) fn note_aggregated(&self, features: &Operator, product: Operator) {
         if let (Some(own), Some(features)) = (self.constants(), features.constants()) {
             let _ = own.heard.set((features.clone(), product));
         }
     }
 
     /// What nodes hear of these sparse features, where that was noted.
-    pub(crate) fn heard(&self, features: &Operator) -> Option<&Operator> {
+    pub(crate) fn aggregated(&self, features: &Operator) -> Option<&Operator> {
         let (noted, product) = self.constants()?.heard.get()?;
         Arc::ptr_eq(noted, features.constants()?).then_some(product)
     }
@@ -1074,10 +1074,13 @@ mod tests {
         assert_close(&dense(&product, 0, 1), &dense(&a, 0, 1).matmul(&dense(&b, 0, 1)).unwrap());
         assert!((0..9).all(|r| product.pattern().indices()[product.pattern().row(r)].is_sorted()));
         assert!(b.product(&a).is_none(), "shapes that do not fit");
-        a.note_heard(&b, product);
-        assert!(a.heard(&b).is_some() && a.heard(&b.clone()).is_some());
-        assert!(a.heard(&random_pattern(7, 5, 0.4, 2)).is_none(), "other features, alike as they may be");
-        assert!(a.heard(&b.with_values(&b.values().unwrap()).unwrap()).is_none(), "values that may take gradients");
+        a.note_aggregated(&b, product);
+        assert!(a.aggregated(&b).is_some() && a.aggregated(&b.clone()).is_some());
+        assert!(a.aggregated(&random_pattern(7, 5, 0.4, 2)).is_none(), "other features, alike as they may be");
+        assert!(
+            a.aggregated(&b.with_values(&b.values().unwrap()).unwrap()).is_none(),
+            "values that may take gradients"
+        );
     }
 
     #[test]

@@ -7,9 +7,9 @@ use candle_core::{Device, Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::nn::{ClassifierConfig, GraphClassifier, Network, NetworkConfig, Params, Readout};
+use crate::nn::{ClassifierConfig, GraphClassifier, Network, NetworkConfig, OperatorScalar, Params, Readout, Shape};
 
-/// What a checkpoint says beside its tensors.
+/// What a checkpoint holds beside its tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
@@ -17,6 +17,9 @@ pub struct Checkpoint {
     pub version: u32,
     /// The network's shape.
     pub network: NetworkConfig,
+    /// The scalars of a learnable operator; none for a fixed one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operator_scalars: Vec<OperatorScalar>,
     /// Input features.
     pub in_dim: usize,
     /// Classes.
@@ -27,7 +30,7 @@ pub struct Checkpoint {
     pub mean_log_degree: f64,
     /// How the data was prepared: operator and feature scaling.
     pub preparation: serde_json::Value,
-    /// Of a network with an exit at every layer: the policy that says where a node leaves.
+    /// Of a network with an exit at every layer: the policy that chooses each node's exit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_policy: Option<serde_json::Value>,
     /// Of a classifier of graphs: what stands behind the network, whose output is a representation.
@@ -45,7 +48,8 @@ pub struct BehindNetwork {
     pub head_dropout: f32,
 }
 
-pub(crate) const VERSION: u32 = 1;
+/// Version 2: the scalars of a learnable operator stand by themselves, and a stack's own linear map is `output`.
+pub(crate) const VERSION: u32 = 2;
 const KEY: &str = "gnarl";
 
 impl Checkpoint {
@@ -54,6 +58,7 @@ impl Checkpoint {
         Self {
             version: VERSION,
             network: network.config().clone(),
+            operator_scalars: network.scalars(),
             in_dim: network.in_dim(),
             num_classes: network.num_classes(),
             dataset: dataset.to_string(),
@@ -75,6 +80,7 @@ impl Checkpoint {
         Self {
             version: VERSION,
             network,
+            operator_scalars: classifier.scalars(),
             in_dim: classifier.in_dim(),
             num_classes: classifier.num_classes(),
             dataset: dataset.to_string(),
@@ -83,6 +89,11 @@ impl Checkpoint {
             exit_policy: None,
             graphs: Some(BehindNetwork { readout, head_dropout }),
         }
+    }
+
+    /// The data that its network is for.
+    pub fn shape(&self) -> Shape<'_> {
+        Shape::new(self.in_dim, self.num_classes, self.mean_log_degree).with_scalars(&self.operator_scalars)
     }
 
     /// Writes the network to `file`, by way of a temporary name: an older checkpoint is replaced whole or not at all.
@@ -113,17 +124,16 @@ impl Checkpoint {
         if stored.checkpoint.graphs.is_some() {
             return Err(stored.wrong("a classifier of graphs, where one of nodes is expected"));
         }
-        let Self { network, in_dim, num_classes, mean_log_degree, .. } = &stored.checkpoint;
-        let network = Network::new(network, *in_dim, *num_classes, *mean_log_degree, 0)?;
+        let network = Network::new(&stored.checkpoint.network, &stored.checkpoint.shape(), 0)?;
         stored.fill(network.params())?;
         Ok((stored.checkpoint, network))
     }
 }
 
-/// A checkpoint file as read: what it says, and its tensors.
+/// A checkpoint file as read: its description, and its tensors.
 #[derive(Debug)]
 pub struct Stored {
-    /// What it says.
+    /// Its description.
     pub checkpoint: Checkpoint,
     tensors: HashMap<String, Tensor>,
     file: PathBuf,
@@ -135,15 +145,18 @@ impl Stored {
         let wrong = |what: String| Error::Checkpoint { file: file.to_path_buf(), what };
         let bytes = std::fs::read(file).map_err(|e| gnarl_graph::Error::io(file, e))?;
         let (_, header) = safetensors::SafeTensors::read_metadata(&bytes)
-            .map_err(|e| wrong(format!("not a safetensors file ({e}); expected one written by gnarl train --save")))?;
+            .map_err(|e| wrong(format!("not a safetensors file ({e}); expected one saved by gnarl")))?;
         let description = header.metadata().as_ref().and_then(|m| m.get(KEY)).ok_or_else(|| {
-            wrong("a safetensors file without gnarl's description; expected one written by gnarl train --save".into())
+            wrong("a safetensors file without gnarl's description; expected one saved by gnarl".into())
         })?;
-        let checkpoint: Checkpoint =
-            serde_json::from_str(description).map_err(|e| wrong(format!("its description is broken: {e}")))?;
-        if checkpoint.version != VERSION {
-            return Err(wrong(format!("version {} of the format, this build reads {VERSION}", checkpoint.version)));
+        let broken = |e: serde_json::Error| wrong(format!("its description is broken: {e}"));
+        let description: serde_json::Value = serde_json::from_str(description).map_err(broken)?;
+        // Before anything else is read: another version may have other fields.
+        if description["version"] != VERSION {
+            let what = format!("this build reads version {VERSION} of the format: train and save the model again");
+            return Err(wrong(format!("version {}; {what}", description["version"])));
         }
+        let checkpoint: Checkpoint = serde_json::from_value(description).map_err(broken)?;
         let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)?;
         Ok(Self { checkpoint, tensors, file: file.to_path_buf() })
     }
@@ -165,10 +178,9 @@ impl Stored {
 
     /// The classifier of graphs it holds; `None` where it holds a network of nodes.
     pub fn classifier(&self) -> Result<Option<GraphClassifier>> {
-        let Checkpoint { network, in_dim, num_classes, mean_log_degree, graphs, .. } = &self.checkpoint;
-        let Some(BehindNetwork { readout, head_dropout }) = *graphs else { return Ok(None) };
-        let config = ClassifierConfig { network: network.clone(), readout, head_dropout };
-        let classifier = GraphClassifier::new(&config, *in_dim, *num_classes, *mean_log_degree, 0)?;
+        let Some(BehindNetwork { readout, head_dropout }) = self.checkpoint.graphs else { return Ok(None) };
+        let config = ClassifierConfig { network: self.checkpoint.network.clone(), readout, head_dropout };
+        let classifier = GraphClassifier::new(&config, &self.checkpoint.shape(), 0)?;
         self.fill(classifier.params())?;
         Ok(Some(classifier))
     }

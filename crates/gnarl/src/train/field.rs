@@ -1,7 +1,7 @@
 //! The receptive field of a set of nodes: all that their scores after `hops` rounds of message passing depend on.
 //!
 //! The loss looks at the training nodes alone, often a twentieth of the graph. Their scores need the layer before only on
-//! the nodes they hear, that layer the one before on the nodes those hear, and so on. Nodes are put in the order of their
+//! their neighbourhood, that layer the one before on the neighbourhood of those, and so on. Nodes are put in the order of their
 //! distance from the set, so every layer works on a prefix of the one before it, through an operator of that many rows.
 //! The result on the set is the one the whole graph gives; nothing is sampled or left out.
 
@@ -33,11 +33,11 @@ impl Field {
         let pattern = propagation.operator.pattern();
         let entries_of = |rows: usize| order[..rows].iter().map(|&u| pattern.row(u as usize).len()).sum::<usize>();
         // Sizes run from the set outwards: round `step` makes representations of sizes[hops - step - 1] nodes.
-        let heard: usize = sizes[..hops].iter().map(|&rows| entries_of(rows)).sum();
+        let entries: usize = sizes[..hops].iter().map(|&rows| entries_of(rows)).sum();
         let share = if hops == 0 {
             order.len() as f64 / input.num_rows() as f64
         } else {
-            heard as f64 / (hops * pattern.num_entries()).max(1) as f64
+            entries as f64 / (hops * pattern.num_entries()).max(1) as f64
         };
         if share > WORTH_BELOW {
             return whole();
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_hears_everyone_is_given_the_whole_graph() {
+    fn a_set_whose_neighbourhood_is_everyone_is_given_the_whole_graph() {
         let star = gnarl_graph::generate::star(30).unwrap();
         let labels = Labels::new(vec![Some(0); 30], 1).unwrap();
         let star = star.with_labels(labels).unwrap();

@@ -38,7 +38,7 @@ pub struct TrainConfig {
     pub schedule: Option<StepSchedule>,
     /// Which epoch's weights are kept.
     pub keep: Keep,
-    /// Stop after this many epochs without a better validation loss.
+    /// Stop after this many epochs without a better validation loss. Needs validation items.
     pub patience: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ pub struct StepSchedule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Keep {
-    /// Those of the best validation accuracy, of equals the lowest validation loss.
+    /// Those of the best validation accuracy, of equals the lowest validation loss; without validation items, the last.
     BestValidation,
     /// Those of the last epoch.
     Last,
@@ -109,10 +109,34 @@ impl TrainConfig {
 pub struct Epoch {
     /// Training loss before the step, or the mean over an epoch's steps.
     pub loss: f32,
-    /// Validation loss after it.
-    pub val_loss: f32,
-    /// Validation accuracy after it, per cent.
-    pub val_accuracy: f64,
+    /// What the model is worth after it; `None` without validation items. Stored as `val_loss` and `val_accuracy`.
+    #[serde(flatten)]
+    pub validation: Option<Validation>,
+}
+
+impl Epoch {
+    /// Validation accuracy after it, per cent; `None` without validation items.
+    pub fn val_accuracy(&self) -> Option<f64> {
+        self.validation.map(|validation| validation.accuracy)
+    }
+}
+
+/// A model on the validation items.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Validation {
+    /// Its loss.
+    #[serde(rename = "val_loss")]
+    pub loss: f32,
+    /// Its accuracy, per cent.
+    #[serde(rename = "val_accuracy")]
+    pub accuracy: f64,
+}
+
+impl Validation {
+    /// The higher accuracy, of equals the lower loss.
+    fn is_better_than(&self, other: &Self) -> bool {
+        (self.accuracy, -self.loss) > (other.accuracy, -other.loss)
+    }
 }
 
 /// The result of one training.
@@ -129,11 +153,26 @@ pub struct Trained {
 }
 
 /// What the loop tells and asks while it runs.
+#[derive(Clone, Copy)]
 pub struct Watch<'a> {
     /// Called after every epoch.
     pub on_epoch: &'a (dyn Fn(usize, &Epoch) + Sync),
     /// Set to end after the current epoch, keeping what is done.
     pub stop: &'a AtomicBool,
+}
+
+impl Watch<'static> {
+    /// Tells nobody and is never stopped.
+    pub fn quiet() -> Self {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Self { on_epoch: &|_, _| (), stop: &NEVER }
+    }
+}
+
+impl Default for Watch<'static> {
+    fn default() -> Self {
+        Self::quiet()
+    }
 }
 
 /// The items of a split with their classes, as the loss wants them.
@@ -176,14 +215,27 @@ pub fn argmax(scores: &[f32]) -> usize {
 /// What a network is trained on.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// What nodes hear.
+    /// What messages travel by.
     pub propagation: &'a Propagation,
-    /// What nodes are.
+    /// The nodes' features.
     pub input: &'a Input,
-    /// What nodes should be called.
+    /// The nodes' classes.
     pub labels: &'a Labels,
     /// Which nodes train and validate.
     pub split: &'a Split,
+}
+
+impl Problem<'_> {
+    /// The labelled training and validation items; a split without the former is refused.
+    pub fn targets(&self) -> Result<[Targets; 2]> {
+        let [train_on, validate_on] =
+            [self.split.train(), self.split.val()].map(|items| Targets::new(items, self.labels));
+        if train_on.items.is_empty() {
+            let what = format!("split {} has no labelled training items", self.split.name());
+            return Err(gnarl_graph::Error::argument("training", what).into());
+        }
+        Ok([train_on, validate_on])
+    }
 }
 
 /// What the loop can train: a network, a stage of one whose earlier layers are frozen, a network with several exits.
@@ -235,14 +287,17 @@ pub trait Course {
         0..self.params().list().len()
     }
 
-    /// Makes an epoch ready, counted from 1, and says how many steps it has.
+    /// Makes an epoch ready, counted from 1, and gives its number of steps.
     fn begin(&mut self, epoch: usize) -> Result<usize>;
 
     /// The loss of a step of this epoch, from 0, and its gradients.
     fn descend(&self, step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)>;
 
-    /// Validation loss and accuracy (per cent) of the model as it is.
-    fn validate(&self) -> Result<(f32, f64)>;
+    /// Whether there are validation items.
+    fn has_validation(&self) -> bool;
+
+    /// The model as it is on the validation items; asked only where there are some.
+    fn validate(&self) -> Result<Validation>;
 }
 
 /// Trains `model` on the training items, choosing weights on the validation items. `seed` fixes every random draw.
@@ -253,12 +308,8 @@ pub fn train(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Trained> {
-    let Problem { propagation, input, labels, split } = *problem;
-    let (train_on, validate_on) = (Targets::new(split.train(), labels), Targets::new(split.val(), labels));
-    if train_on.items.is_empty() {
-        let what = format!("split {} has no labelled training items", split.name());
-        return Err(gnarl_graph::Error::argument("training", what).into());
-    }
+    let Problem { propagation, input, .. } = *problem;
+    let [train_on, validate_on] = problem.targets()?;
     let train_on = Field::new(propagation, input, &train_on, model.reach())?;
     let validate_on = Field::new(propagation, input, &validate_on, model.reach())?;
     follow(&mut WholeGraph { model, train_on, validate_on }, config, seed, watch)
@@ -289,24 +340,29 @@ impl<M: Model> Course for WholeGraph<'_, M> {
         gradients(self.model.loss(&scores, &self.train_on.targets)?, pass)
     }
 
+    fn has_validation(&self) -> bool {
+        !self.validate_on.targets.items.is_empty()
+    }
+
     /// With several answers, the sum of the losses and the mean accuracy.
-    fn validate(&self) -> Result<(f32, f64)> {
+    fn validate(&self) -> Result<Validation> {
         let on = &self.validate_on.targets;
-        if on.items.is_empty() {
-            return Ok((0.0, 0.0));
-        }
         let weights = self.model.params().weights()?.detached();
         let scores =
             self.model.scores(&self.validate_on.propagation, &self.validate_on.input, &Pass::evaluation(&weights))?;
         let loss = self.model.loss(&scores, on)?.to_scalar::<f32>()?;
         let accuracies = scores.iter().map(|scores| on.accuracy(scores)).collect::<Result<Vec<f64>>>()?;
-        Ok((loss, accuracies.iter().sum::<f64>() / accuracies.len() as f64))
+        Ok(Validation { loss, accuracy: accuracies.iter().sum::<f64>() / accuracies.len() as f64 })
     }
 }
 
 /// The loop itself: steps, best-validation weights, early stopping. `seed` fixes every random draw of the passes.
 pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: &Watch<'_>) -> Result<Trained> {
     config.check()?;
+    if config.patience.is_some() && !course.has_validation() {
+        let what = "patience needs validation items, and there are none: leave it out to train for every epoch";
+        return Err(gnarl_graph::Error::argument("training", what).into());
+    }
     let positions = course.trained();
     let mut adam = Adam::new(AdamSettings::default());
     for p in &course.params().list()[positions.clone()] {
@@ -318,7 +374,7 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
 
     let mut curve: Vec<Epoch> = Vec::with_capacity(config.epochs);
     let mut epoch_ms = Vec::with_capacity(config.epochs);
-    let mut best: Option<(usize, Epoch, Vec<Tensor>)> = None;
+    let mut kept: Option<Kept> = None;
     let mut lowest_loss = (f32::INFINITY, 0);
     let mut interrupted = false;
     let mut steps_done = 0u64;
@@ -334,10 +390,10 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
             let pass = Pass::training(&weights, mix(seed ^ mix(steps_done)));
             let (loss, grads) = course.descend(step, &pass)?;
             if !loss.is_finite() {
-                if let Some((_, _, snapshot)) = &best {
-                    restore(trained, snapshot)?;
+                if let Some(kept) = &kept {
+                    restore(trained, &kept.snapshot)?;
                 }
-                let last_good = best.as_ref().map_or(0, |(epoch, ..)| *epoch);
+                let last_good = kept.as_ref().map_or(0, |kept| kept.epoch);
                 return Err(Error::Diverged { loss, epoch, last_good, learning_rate: config.learning_rate });
             }
             adam.step(&grads)?;
@@ -352,21 +408,17 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
             adam.scale_learning_rates(schedule.factor);
         }
 
-        let (val_loss, val_accuracy) = course.validate()?;
-        let now = Epoch { loss: total / steps.max(1) as f32, val_loss, val_accuracy };
+        let validation = if course.has_validation() { Some(course.validate()?) } else { None };
+        if is_worth_keeping(config.keep, &kept, validation) {
+            kept = Some(Kept { epoch, validation, snapshot: snapshot(trained)? });
+        }
+        if let Some(validation) = validation
+            && validation.loss < lowest_loss.0
+        {
+            lowest_loss = (validation.loss, epoch);
+        }
+        let now = Epoch { loss: total / steps.max(1) as f32, validation };
         curve.push(now);
-        let better = match (&best, config.keep) {
-            (None, _) | (_, Keep::Last) => true,
-            (Some((_, kept, _)), Keep::BestValidation) => {
-                (now.val_accuracy, -now.val_loss) > (kept.val_accuracy, -kept.val_loss)
-            }
-        };
-        if better && now.val_loss.is_finite() {
-            best = Some((epoch, now, snapshot(trained)?));
-        }
-        if now.val_loss < lowest_loss.0 {
-            lowest_loss = (now.val_loss, epoch);
-        }
         (watch.on_epoch)(epoch, &now);
         interrupted = watch.stop.load(Ordering::Relaxed);
         let patience_is_over = config.patience.is_some_and(|patience| epoch - lowest_loss.1 >= patience);
@@ -374,14 +426,31 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
             break;
         }
     }
-    let kept_epoch = match &best {
-        Some((epoch, _, snapshot)) => {
-            restore(&course.params().list()[positions], snapshot)?;
-            *epoch
+    let kept_epoch = match &kept {
+        Some(kept) => {
+            restore(&course.params().list()[positions], &kept.snapshot)?;
+            kept.epoch
         }
         None => curve.len(),
     };
     Ok(Trained { curve, kept_epoch, epoch_ms: median(epoch_ms), interrupted })
+}
+
+/// The weights that training would end with if it ended now.
+struct Kept {
+    epoch: usize,
+    validation: Option<Validation>,
+    snapshot: Vec<Tensor>,
+}
+
+/// Whether the weights just validated replace those kept: never where the validation loss is out of range.
+fn is_worth_keeping(keep: Keep, kept: &Option<Kept>, now: Option<Validation>) -> bool {
+    let Some(now) = now else { return true };
+    let is_better = match (kept, keep) {
+        (None, _) | (_, Keep::Last) => true,
+        (Some(kept), Keep::BestValidation) => kept.validation.is_none_or(|kept| now.is_better_than(&kept)),
+    };
+    is_better && now.loss.is_finite()
 }
 
 /// A loss with the penalties that its pass noted, and its gradients.
@@ -410,4 +479,99 @@ pub fn predict(network: &Network, propagation: &Propagation, input: &Input) -> R
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::init::Init;
+
+    /// One weight that starts at zero and moves by about the learning rate in every epoch; validation accuracies as given.
+    struct Walk {
+        params: Params,
+        accuracies: Vec<f64>,
+        epoch: usize,
+    }
+
+    impl Walk {
+        fn new(accuracies: &[f64]) -> Self {
+            let mut params = Params::default();
+            let rng = &mut gnarl_graph::random::stream(1, "walk", 0);
+            params.add("weight".into(), &[1], Init::Constant(0.0), Group::Bias, rng).unwrap();
+            Self { params, accuracies: accuracies.to_vec(), epoch: 0 }
+        }
+
+        fn weight(&self) -> f32 {
+            self.params.list()[0].var.to_vec1::<f32>().unwrap()[0]
+        }
+    }
+
+    impl Course for Walk {
+        fn params(&self) -> &Params {
+            &self.params
+        }
+
+        fn begin(&mut self, epoch: usize) -> Result<usize> {
+            self.epoch = epoch;
+            Ok(1)
+        }
+
+        fn descend(&self, _step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
+            let (_, weight) = pass.weights().iter().next().unwrap();
+            gradients(weight.neg()?.sum_all()?, pass)
+        }
+
+        fn has_validation(&self) -> bool {
+            !self.accuracies.is_empty()
+        }
+
+        fn validate(&self) -> Result<Validation> {
+            Ok(Validation { loss: 1.0, accuracy: self.accuracies[self.epoch - 1] })
+        }
+    }
+
+    /// Adam's steps on a constant gradient are the learning rate each.
+    fn train_walk(walk: &mut Walk, keep: Keep) -> Trained {
+        let config = TrainConfig { epochs: 4, learning_rate: 1.0, weight_decay: 0.0, keep, ..TrainConfig::default() };
+        follow(walk, &config, 1, &Watch::quiet()).unwrap()
+    }
+
+    #[test]
+    fn weights_are_kept_by_validation_and_without_it_the_last() {
+        for (accuracies, keep, expected) in [
+            (&[50.0, 70.0, 70.0, 60.0][..], Keep::BestValidation, 2),
+            (&[50.0, 70.0, 70.0, 60.0], Keep::Last, 4),
+            (&[], Keep::BestValidation, 4),
+            (&[], Keep::Last, 4),
+        ] {
+            let mut walk = Walk::new(accuracies);
+            let trained = train_walk(&mut walk, keep);
+            assert_eq!((trained.kept_epoch, trained.curve.len(), trained.interrupted), (expected, 4, false));
+            assert!((walk.weight() - expected as f32).abs() < 1e-4, "{accuracies:?}: {}", walk.weight());
+            assert_eq!(trained.curve[0].val_accuracy(), accuracies.first().copied());
+        }
+    }
+
+    #[test]
+    fn epochs_are_stored_flat_and_without_what_was_not_measured() {
+        let validation = Some(Validation { loss: 0.5, accuracy: 75.0 });
+        let stored = serde_json::to_string(&Epoch { loss: 1.5, validation }).unwrap();
+        assert_eq!(stored, r#"{"loss":1.5,"val_loss":0.5,"val_accuracy":75.0}"#);
+        assert_eq!(serde_json::to_string(&Epoch { loss: 1.5, validation: None }).unwrap(), r#"{"loss":1.5}"#);
+    }
+
+    #[test]
+    fn patience_without_validation_items_is_refused() {
+        let config = TrainConfig { patience: Some(3), ..TrainConfig::default() };
+        let e = follow(&mut Walk::new(&[]), &config, 1, &Watch::quiet()).unwrap_err().to_string();
+        assert!(e.starts_with("training: patience needs validation items"), "{e}");
+    }
+
+    #[test]
+    fn a_stop_from_outside_is_told() {
+        let stop = AtomicBool::new(true);
+        let watch = Watch { stop: &stop, ..Watch::quiet() };
+        let trained = follow(&mut Walk::new(&[]), &TrainConfig::default(), 1, &watch).unwrap();
+        assert_eq!((trained.curve.len(), trained.interrupted), (1, true));
+    }
 }

@@ -225,8 +225,8 @@ fn rows(graph: &Graph, splits: &[Split], trials: &[Vec<Trial>]) -> anyhow::Resul
             val_accuracy: Accuracy::of(trials.iter().map(|t| t.run.val_accuracy).collect())?,
             minus_plain: (i != PLAIN).then_some(difference),
             epoch_ms: median(trials.iter().map(|t| t.run.trained.epoch_ms).collect()),
-            val_curve: mean_curve(trials, |epoch| epoch.val_accuracy),
-            loss_curve: mean_curve(trials, |epoch| f64::from(epoch.loss)),
+            val_curve: mean_curve(trials, |epoch| epoch.val_accuracy()),
+            loss_curve: mean_curve(trials, |epoch| Some(f64::from(epoch.loss))),
             answers: answers(graph, splits, trials),
         });
     }
@@ -234,12 +234,12 @@ fn rows(graph: &Graph, splits: &[Split], trials: &[Vec<Trial>]) -> anyhow::Resul
 }
 
 /// By epoch, the mean over the runs that got there.
-fn mean_curve(trials: &[Trial], of: impl Fn(&gnarl::train::Epoch) -> f64) -> Vec<f64> {
+fn mean_curve(trials: &[Trial], of: impl Fn(&gnarl::train::Epoch) -> Option<f64>) -> Vec<f64> {
     let curves = || trials.iter().map(|trial| &trial.run.trained.curve);
     let epochs = curves().map(Vec::len).max().unwrap_or(0);
     let mean = |epoch| {
-        let values: Vec<f64> = curves().filter_map(|curve| curve.get(epoch)).map(&of).collect();
-        values.iter().sum::<f64>() / values.len() as f64
+        let values: Vec<f64> = curves().filter_map(|curve| curve.get(epoch)).filter_map(&of).collect();
+        values.iter().sum::<f64>() / values.len().max(1) as f64
     };
     (0..epochs).map(mean).collect()
 }

@@ -4,10 +4,20 @@
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::{Body, Plan};
+use crate::nn::body::Body;
+use crate::nn::entry::{Entry, NetworkOption, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
+
+use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationSteps, Teleport};
+
+pub(in crate::nn) const ENTRY: Entry = Entry::new(
+    "appnp",
+    "predict, then propagate by personalised PageRank",
+    build,
+    &[Hidden, Dropout, InputDropout, PropagationSteps, Teleport, OrthogonalStart],
+);
 
 #[derive(Debug)]
 struct Appnp {
@@ -18,14 +28,13 @@ struct Appnp {
     alpha: f64,
 }
 
-pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let config = plan.config;
+fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
     Ok(Box::new(Appnp {
-        first: Linear::kaiming(params, "mlp.0", plan.in_dim, config.hidden, true, rng)?,
-        second: Linear::kaiming(params, "mlp.1", config.hidden, plan.num_classes, true, rng)?,
-        dropout: config.dropout,
-        steps: config.appnp_steps,
-        alpha: config.appnp_alpha,
+        first: Linear::kaiming(params, "mlp.0", plan.in_dim, plan.hidden, true, rng)?,
+        second: Linear::kaiming(params, "mlp.1", plan.hidden, plan.num_classes, true, rng)?,
+        dropout: plan.dropout,
+        steps: plan.propagation_steps,
+        alpha: plan.teleport,
     }))
 }
 

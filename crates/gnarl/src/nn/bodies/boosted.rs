@@ -7,11 +7,28 @@
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::{Body, Plan};
+use crate::nn::body::Body;
+use crate::nn::entry::{Entry, NetworkOption, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Params, Pass};
 use crate::tensor::{add_bias, relu_dropout};
+
+use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+
+pub(in crate::nn) const ENTRY: Entry = Entry {
+    min_layers: 0,
+    has_learners: true,
+    fixed_operator: Some(
+        "trains one learner after the other: an operator that cgso goes on learning would change under those already trained",
+    ),
+    ..Entry::new(
+        "adagcn",
+        "AdaBoost over depths: a perceptron for each, trained one after the other",
+        build,
+        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart],
+    )
+};
 
 #[derive(Debug)]
 struct Boosted {
@@ -25,16 +42,16 @@ struct Learner {
     second: Linear,
 }
 
-pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let hidden = plan.config.hidden;
+fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let hidden = plan.hidden;
     let mut learner = |i: usize| -> Result<Learner> {
         Ok(Learner {
             first: Linear::glorot(params, &format!("learners.{i}.0"), plan.in_dim, hidden, true, rng)?,
             second: Linear::glorot(params, &format!("learners.{i}.1"), hidden, plan.num_classes, true, rng)?,
         })
     };
-    let learners = (0..=plan.config.layers).map(&mut learner).collect::<Result<_>>()?;
-    Ok(Box::new(Boosted { learners, dropout: plan.config.dropout }))
+    let learners = (0..=plan.layers).map(&mut learner).collect::<Result<_>>()?;
+    Ok(Box::new(Boosted { learners, dropout: plan.dropout }))
 }
 
 impl Body for Boosted {

@@ -7,12 +7,25 @@
 use candle_core::{DType, Device, Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::{Body, EMBEDDING_SITE, Plan, head};
+use crate::nn::body::{Body, EMBEDDING_SITE, first_rows};
+use crate::nn::entry::{Entry, NetworkOption, Plan};
 use crate::nn::init::Init;
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{dropout, relu_dropout};
+
+use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+
+pub(in crate::nn) const ENTRY: Entry = Entry {
+    min_layers: 0,
+    ..Entry::new(
+        "gcnii",
+        "initial residual and identity mapping",
+        build,
+        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart],
+    )
+};
 
 /// α of the paper: the share of the first representation in every round.
 const ALPHA: f64 = 0.1;
@@ -27,14 +40,14 @@ struct Gcnii {
     dropout: f32,
 }
 
-pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let hidden = plan.config.hidden;
+fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let hidden = plan.hidden;
     let embed = Linear::kaiming(params, "embed", plan.in_dim, hidden, true, rng)?;
     let mut weight =
         |i: usize| params.add(format!("layers.{i}.weight"), &[hidden, hidden], Init::Glorot, Group::Weight, rng);
-    let weights = (0..plan.config.layers).map(&mut weight).collect::<Result<_>>()?;
+    let weights = (0..plan.layers).map(&mut weight).collect::<Result<_>>()?;
     let classify = Linear::kaiming(params, "classify", hidden, plan.num_classes, true, rng)?.free(params);
-    Ok(Box::new(Gcnii { embed, weights, classify, dropout: plan.config.dropout }))
+    Ok(Box::new(Gcnii { embed, weights, classify, dropout: plan.dropout }))
 }
 
 impl Body for Gcnii {
@@ -43,8 +56,8 @@ impl Body for Gcnii {
         let mut h = dropout(&first, pass.dropout(self.dropout, EMBEDDING_SITE))?;
         let kept = (&first * ALPHA)?;
         for (i, weight) in self.weights.iter().enumerate() {
-            let heard = (propagation.round(i).apply(&h)? * (1.0 - ALPHA))?;
-            let mixed = (&heard + head(&kept, heard.dims()[0])?)?;
+            let aggregated = (propagation.round(i).apply(&h)? * (1.0 - ALPHA))?;
+            let mixed = (&aggregated + first_rows(&kept, aggregated.dims()[0])?)?;
             let beta = (THETA / (i + 1) as f64 + 1.0).ln();
             let mapped = mixed.matmul(&near_identity(pass.weight(*weight), beta)?)?;
             h = relu_dropout(&mapped, pass.dropout(self.dropout, i as u64))?;

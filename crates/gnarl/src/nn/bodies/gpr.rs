@@ -7,13 +7,36 @@
 use candle_core::{Device, Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::{Body, EMBEDDING_SITE, Plan, head};
+use crate::nn::body::{Body, EMBEDDING_SITE, first_rows};
+use crate::nn::entry::{Entry, NetworkOption, Plan, UsualOperator};
 use crate::nn::gin::{Gin, GinSettings};
 use crate::nn::init::Init;
 use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
-use crate::nn::network::Backbone;
 use crate::nn::params::{Group, ParamId, Params, Pass};
+
+use NetworkOption::{BatchNorm, Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+
+pub(in crate::nn) const ENTRY: Entry = Entry {
+    min_layers: 0,
+    ..Entry::new(
+        "gpr-gnn",
+        "generalised PageRank: a learned weight for every round",
+        build_bare,
+        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart],
+    )
+};
+
+pub(in crate::nn) const OVER_GIN: Entry = Entry {
+    usual_operator: UsualOperator::ADJACENCY,
+    min_layers: 0,
+    ..Entry::new(
+        "gpr-gin",
+        "a learned weight for every GIN layer",
+        build_over_gin,
+        &[Hidden, Layers, Dropout, InputDropout, BatchNorm, OrthogonalStart],
+    )
+};
 
 /// The teleport probability that the weights start from, the paper's choice for citation graphs.
 const ALPHA: f64 = 0.1;
@@ -35,20 +58,28 @@ enum Rounds {
     Gin(Vec<Gin>),
 }
 
-pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let config = plan.config;
-    let (hidden, steps) = (config.hidden, config.layers);
+fn build_bare(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let (first, second, shares) = maps_and_shares(plan, params, rng)?;
+    Ok(Box::new(Gpr { first, second, shares, rounds: Rounds::Bare(plan.layers), dropout: plan.dropout }))
+}
+
+fn build_over_gin(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let (first, second, shares) = maps_and_shares(plan, params, rng)?;
+    let hidden = plan.hidden;
+    let settings = GinSettings { batch_norm: plan.batch_norm, ..GinSettings::default() };
+    let mut gin = |i: usize| Gin::new(params, &format!("layers.{i}"), hidden, hidden, hidden, settings, rng);
+    let rounds = Rounds::Gin((0..plan.layers).map(&mut gin).collect::<Result<_>>()?);
+    Ok(Box::new(Gpr { first, second, shares, rounds, dropout: plan.dropout }))
+}
+
+/// The perceptron's two maps, and the rounds' weights.
+fn maps_and_shares(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<(Linear, Linear, ParamId)> {
+    let (hidden, steps) = (plan.hidden, plan.layers);
     let first = Linear::kaiming(params, "mlp.0", plan.in_dim, hidden, true, rng)?;
     let second = Linear::kaiming(params, "mlp.1", hidden, plan.num_classes, true, rng)?;
     let shares = params.add("shares".into(), &[steps + 1], Init::Constant(0.0), Group::Scalar, rng)?;
     params.get(shares).var.set(&Tensor::from_vec(pagerank_shares(steps), steps + 1, &Device::Cpu)?)?;
-    let settings = GinSettings { batch_norm: config.batch_norm, ..GinSettings::default() };
-    let mut gin = |i: usize| Gin::new(params, &format!("layers.{i}"), hidden, hidden, hidden, settings, rng);
-    let rounds = match config.backbone {
-        Backbone::GprGin => Rounds::Gin((0..steps).map(&mut gin).collect::<Result<_>>()?),
-        _ => Rounds::Bare(steps),
-    };
-    Ok(Box::new(Gpr { first, second, shares, rounds, dropout: config.dropout }))
+    Ok((first, second, shares))
 }
 
 /// `α (1 - α)^k` for k below K, and `(1 - α)^K`: they add up to one.
@@ -96,7 +127,7 @@ impl Gpr {
     fn weighted(&self, all: &[Tensor], pass: &Pass<'_>) -> Result<Tensor> {
         let shares = pass.weight(self.shares);
         let rows = all[all.len() - 1].dims()[0];
-        let part = |k: usize| head(&all[k], rows)?.broadcast_mul(&shares.narrow(0, k, 1)?);
+        let part = |k: usize| first_rows(&all[k], rows)?.broadcast_mul(&shares.narrow(0, k, 1)?);
         (1..all.len()).try_fold(part(0)?, |sum, k| sum + part(k)?)
     }
 }

@@ -3,11 +3,24 @@
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::{Body, Plan};
+use crate::nn::body::Body;
+use crate::nn::entry::{Entry, NetworkOption, Plan, UsualOperator};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::dropout;
+
+use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+
+pub(in crate::nn) const ENTRY: Entry = Entry {
+    usual_operator: UsualOperator::SymmetricNormalised,
+    ..Entry::new(
+        "h2gcn",
+        "rounds over one and two hops, kept side by side, for heterophilous graphs",
+        build,
+        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart],
+    )
+};
 
 #[derive(Debug)]
 struct H2gcn {
@@ -17,14 +30,14 @@ struct H2gcn {
     dropout: f32,
 }
 
-pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let (hidden, rounds) = (plan.config.hidden, plan.config.layers);
+fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let (hidden, rounds) = (plan.hidden, plan.layers);
     let width = hidden * ((1usize << (rounds + 1)) - 1);
     Ok(Box::new(H2gcn {
         embed: Linear::glorot(params, "embed", plan.in_dim, hidden, false, rng)?,
         classify: Linear::glorot(params, "classify", width, plan.num_classes, false, rng)?.free(params),
         rounds,
-        dropout: plan.config.dropout,
+        dropout: plan.dropout,
     }))
 }
 

@@ -12,14 +12,56 @@
 use candle_core::{DType, Device, Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::{Body, Plan, head};
+use crate::nn::body::{Body, first_rows};
+use crate::nn::entry::{BuildBody, Entry, FirstAggregation, NetworkOption, Plan, UsualOperator};
 use crate::nn::gcn::Gcn;
 use crate::nn::gin::{Gin, GinSettings};
 use crate::nn::init::Init;
 use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
-use crate::nn::network::Backbone;
 use crate::nn::params::{Params, Pass};
+
+use NetworkOption::{BatchNorm, Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+
+const fn over_gcn(name: &'static str, about: &'static str, build: BuildBody) -> Entry {
+    let options = &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart];
+    Entry { min_layers: 0, first_aggregation: FirstAggregation::Operator, ..Entry::new(name, about, build, options) }
+}
+
+const fn over_gin(name: &'static str, about: &'static str, build: BuildBody) -> Entry {
+    let options = &[Hidden, Layers, Dropout, InputDropout, BatchNorm, OrthogonalStart];
+    Entry {
+        usual_operator: UsualOperator::ADJACENCY,
+        min_layers: 0,
+        first_aggregation: FirstAggregation::OperatorWithSelf,
+        ..Entry::new(name, about, build, options)
+    }
+}
+
+pub(in crate::nn) const CAT: Entry =
+    over_gcn("jk-cat", "jumping knowledge over GCN layers: all side by side", |plan, params, rng| {
+        build(plan, (gcn_layer, Joining::Cat), params, rng)
+    });
+pub(in crate::nn) const MAX: Entry =
+    over_gcn("jk-max", "jumping knowledge over GCN layers: the largest of each entry", |plan, params, rng| {
+        build(plan, (gcn_layer, Joining::Max), params, rng)
+    });
+pub(in crate::nn) const LSTM: Entry =
+    over_gcn("jk-lstm", "jumping knowledge over GCN layers: LSTM attention", |plan, params, rng| {
+        build(plan, (gcn_layer, Joining::Lstm), params, rng)
+    });
+pub(in crate::nn) const CAT_GIN: Entry =
+    over_gin("jk-cat-gin", "jumping knowledge over GIN layers: all side by side", |plan, params, rng| {
+        build(plan, (gin_layer, Joining::Cat), params, rng)
+    });
+pub(in crate::nn) const MAX_GIN: Entry =
+    over_gin("jk-max-gin", "jumping knowledge over GIN layers: the largest of each entry", |plan, params, rng| {
+        build(plan, (gin_layer, Joining::Max), params, rng)
+    });
+pub(in crate::nn) const LSTM_GIN: Entry =
+    over_gin("jk-lstm-gin", "jumping knowledge over GIN layers: LSTM attention", |plan, params, rng| {
+        build(plan, (gin_layer, Joining::Lstm), params, rng)
+    });
 
 #[derive(Debug)]
 struct Jumping {
@@ -36,52 +78,62 @@ enum Join {
     Lstm(Box<LayerAttention>),
 }
 
-pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let config = plan.config;
-    let (hidden, count) = (config.hidden, config.layers);
-    let is_gin = matches!(config.backbone, Backbone::JkCatGin | Backbone::JkMaxGin | Backbone::JkLstmGin);
-    let gin = GinSettings { batch_norm: config.batch_norm, ..GinSettings::default() };
-    let mut layers: Vec<Box<dyn Layer>> = Vec::with_capacity(count);
-    for i in 0..count {
-        let (name, from) = (format!("layers.{i}"), if i == 0 { plan.in_dim } else { hidden });
-        layers.push(if is_gin {
-            Box::new(Gin::new(params, &name, from, hidden, hidden, gin, rng)?)
-        } else {
-            Box::new(Gcn::new(params, &name, from, hidden, rng)?)
-        });
-    }
-    let (join, width) = match config.backbone {
+/// How representations are joined.
+#[derive(Clone, Copy)]
+enum Joining {
+    Cat,
+    Max,
+    Lstm,
+}
+
+/// Builds layer `i` of a width.
+type BuildOne = fn(&Plan, usize, usize, &mut Params, &mut Rng) -> Result<Box<dyn Layer>>;
+
+fn gcn_layer(plan: &Plan, i: usize, from: usize, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
+    Ok(Box::new(Gcn::new(params, &format!("layers.{i}"), from, plan.hidden, rng)?))
+}
+
+fn gin_layer(plan: &Plan, i: usize, from: usize, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Layer>> {
+    let settings = GinSettings { batch_norm: plan.batch_norm, ..GinSettings::default() };
+    Ok(Box::new(Gin::new(params, &format!("layers.{i}"), from, plan.hidden, plan.hidden, settings, rng)?))
+}
+
+fn build(
+    plan: &Plan,
+    (layer, joining): (BuildOne, Joining),
+    params: &mut Params,
+    rng: &mut Rng,
+) -> Result<Box<dyn Body>> {
+    let (hidden, count) = (plan.hidden, plan.layers);
+    let mut one = |i: usize| layer(plan, i, if i == 0 { plan.in_dim } else { hidden }, params, rng);
+    let layers = (0..count).map(&mut one).collect::<Result<_>>()?;
+    let (join, width) = match joining {
         _ if count == 0 => (Join::Cat, plan.in_dim),
-        Backbone::JkMax | Backbone::JkMaxGin => (Join::Max, hidden),
-        Backbone::JkLstm | Backbone::JkLstmGin => {
-            (Join::Lstm(Box::new(LayerAttention::new(params, "jump", hidden, count, rng)?)), hidden)
-        }
-        _ => (Join::Cat, count * hidden),
+        Joining::Cat => (Join::Cat, count * hidden),
+        Joining::Max => (Join::Max, hidden),
+        Joining::Lstm => (Join::Lstm(Box::new(LayerAttention::new(params, "jump", hidden, count, rng)?)), hidden),
     };
     let classify = Linear::kaiming(params, "classify", width, plan.num_classes, true, rng)?.free(params);
-    Ok(Box::new(Jumping { layers, join, classify, dropout: config.dropout }))
+    Ok(Box::new(Jumping { layers, join, classify, dropout: plan.dropout }))
 }
 
 impl Body for Jumping {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        let mut heard: Vec<Tensor> = Vec::with_capacity(self.layers.len());
+        let mut all: Vec<Tensor> = Vec::with_capacity(self.layers.len());
         for (i, layer) in self.layers.iter().enumerate() {
-            let from = heard.last().map_or_else(|| x.clone(), |h| Input::Dense(h.clone()));
-            heard.push(layer.forward_activated(
-                propagation.round(i),
-                &from,
-                pass,
-                pass.dropout(self.dropout, i as u64),
-            )?);
+            let from = all.last().map_or_else(|| x.clone(), |h| Input::Dense(h.clone()));
+            let dropout = pass.dropout(self.dropout, i as u64);
+            all.push(layer.forward_activated(propagation.round(i), &from, pass, dropout)?);
         }
-        let Some(last) = heard.last() else { return self.classify.forward(x, pass) };
+        let Some(last) = all.last() else { return self.classify.forward(x, pass) };
         let rows = last.dims()[0];
-        let heard = heard.iter().map(|h| head(h, rows)).collect::<Result<Vec<_>>>()?;
+        let all = all.iter().map(|h| first_rows(h, rows)).collect::<Result<Vec<_>>>()?;
         let joined = match &self.join {
-            Join::Cat => Tensor::cat(&heard, 1)?,
-            // Of equal entries each gets a part of the gradient; the zeros of ReLU, which are most of them, pass none on.
-            Join::Max => heard[1..].iter().try_fold(heard[0].clone(), |largest, h| largest.maximum(h))?,
-            Join::Lstm(attention) => attention.forward(&heard, pass)?,
+            Join::Cat => Tensor::cat(&all, 1)?,
+            // Of equal entries each gets a part of the gradient; the zeros of ReLU, which are most of them, pass none on. The
+            // later layer comes first: candle's maximum keeps a NaN of its first argument alone.
+            Join::Max => all[1..].iter().try_fold(all[0].clone(), |largest, h| h.maximum(&largest))?,
+            Join::Lstm(attention) => attention.forward(&all, pass)?,
         };
         self.classify.forward(&Input::Dense(joined), pass)
     }

@@ -1,5 +1,5 @@
-//! RGCN (Zhu et al. 2019): every representation is a Gaussian with a mean and a variance, and an uncertain neighbour is heard
-//! less.
+//! RGCN (Zhu et al. 2019): every representation is a Gaussian with a mean and a variance, and an uncertain neighbour
+//! weighs less.
 //!
 //! A layer makes `m' = Φ (m ∘ a)` and `v' = (Φ ∘ Φ)(v ∘ a ∘ a)` with `a = exp(-v)` from `m = elu(h_m W_m)` and
 //! `v = relu(h_v W_v)`: the variance of a weighted sum of independent Gaussians has the squares of the weights. For A_hat the
@@ -10,11 +10,25 @@
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::{Body, NOISE_SITES, Plan};
+use crate::nn::body::{Body, NOISE_SITES};
+use crate::nn::entry::{Entry, NetworkOption, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
 use crate::tensor::{Operator, dropout};
+
+use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
+
+/// The divergence is a term of the whole batch's loss: it couples the batch's graphs.
+pub(in crate::nn) const ENTRY: Entry = Entry {
+    couples_graphs: true,
+    ..Entry::new(
+        "rgcn",
+        "Gaussian representations that weigh uncertain neighbours less",
+        build,
+        &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart],
+    )
+};
 
 /// The paper's weight of the divergence.
 const DIVERGENCE: f64 = 5e-4;
@@ -33,21 +47,21 @@ struct Gaussian {
     variance: Linear,
 }
 
-pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let count = plan.config.layers;
+fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let count = plan.layers;
     let layers = (0..count)
         .map(|i| {
-            let from = if i == 0 { plan.in_dim } else { plan.config.hidden };
-            let to = if i + 1 == count { plan.num_classes } else { plan.config.hidden };
+            let from = if i == 0 { plan.in_dim } else { plan.hidden };
+            let to = if i + 1 == count { plan.num_classes } else { plan.hidden };
             let mut map = |part: &str| Linear::glorot(params, &format!("layers.{i}.{part}"), from, to, false, rng);
             Ok(Gaussian { mean: map("mean")?, variance: map("variance")? })
         })
         .collect::<Result<_>>()?;
-    Ok(Box::new(Rgcn { layers, dropout: plan.config.dropout }))
+    Ok(Box::new(Rgcn { layers, dropout: plan.dropout }))
 }
 
 impl Gaussian {
-    /// Mean and variance of what nodes are after this round.
+    /// Mean and variance of representations after this round.
     fn forward(
         &self,
         operator: &Operator,
@@ -57,9 +71,9 @@ impl Gaussian {
     ) -> Result<(Tensor, Tensor)> {
         let mean = self.mean.forward(mean, pass)?.elu(1.0)?;
         let variance = self.variance.forward(variance, pass)?.relu()?;
-        let heard = variance.neg()?.exp()?;
-        let mean = operator.apply(&(mean * &heard)?)?;
-        let variance = squared.apply(&(variance * (&heard * &heard)?)?)?;
+        let attention = variance.neg()?.exp()?;
+        let mean = operator.apply(&(mean * &attention)?)?;
+        let variance = squared.apply(&(variance * (&attention * &attention)?)?)?;
         Ok((mean, variance))
     }
 }
@@ -108,28 +122,28 @@ impl Body for Rgcn {
 mod tests {
     use super::*;
     use crate::nn::testing::{assert_close, path, plant};
-    use crate::nn::{Backbone, Network, NetworkConfig};
+    use crate::nn::{Backbone, Network, NetworkConfig, Shape};
     use crate::tensor::testing::random;
 
     #[test]
     fn by_hand() {
         let config = NetworkConfig { layers: 1, ..NetworkConfig::new(Backbone::Rgcn) };
-        let network = Network::new(&config, 1, 1, 0.0, 1).unwrap();
+        let network = Network::new(&config, &Shape::new(1, 1, 0.0), 1).unwrap();
         plant(network.params(), "layers.0.mean.weight", &[1.0]);
         plant(network.params(), "layers.0.variance.weight", &[0.5]);
         let a = crate::nn::testing::adjacency(&path());
         let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &candle_core::Device::Cpu).unwrap());
         let weights = network.params().weights().unwrap();
         let y = network.forward(&a.into(), &x, &Pass::evaluation(&weights)).unwrap();
-        // Variances 0.5, 0, 2; what is said: 1 e^-0.5, elu(-2) = e^-2 - 1, 4 e^-2.
-        let said = [(-0.5f32).exp(), (-2f32).exp() - 1.0, 4.0 * (-2f32).exp()];
+        // Variances 0.5, 0, 2; messages: 1 e^-0.5, elu(-2) = e^-2 - 1, 4 e^-2.
+        let messages = [(-0.5f32).exp(), (-2f32).exp() - 1.0, 4.0 * (-2f32).exp()];
         let y = y.flatten_all().unwrap().to_vec1::<f32>().unwrap();
-        assert_close(&y, &[said[1], said[0] + said[2], said[1]], 1e-6, "means");
+        assert_close(&y, &[messages[1], messages[0] + messages[2], messages[1]], 1e-6, "means");
     }
 
     #[test]
     fn training_draws_scores_and_notes_a_penalty_predicting_does_not() {
-        let network = Network::new(&NetworkConfig::new(Backbone::Rgcn), 4, 3, 0.0, 1).unwrap();
+        let network = Network::new(&NetworkConfig::new(Backbone::Rgcn), &Shape::new(4, 3, 0.0), 1).unwrap();
         let (propagation, x) = (crate::nn::testing::adjacency(&path()).into(), Input::Dense(random(&[3, 4], 1)));
         let weights = network.params().weights().unwrap();
         let scores = |pass: &Pass<'_>| {

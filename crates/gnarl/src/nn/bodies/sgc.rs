@@ -3,10 +3,16 @@
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::{Body, Plan};
+use crate::nn::body::Body;
+use crate::nn::entry::{Entry, NetworkOption, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
+
+use NetworkOption::{InputDropout, Layers, OrthogonalStart};
+
+pub(in crate::nn) const ENTRY: Entry =
+    Entry::new("sgc", "a linear map of propagated features", build, &[Layers, InputDropout, OrthogonalStart]);
 
 #[derive(Debug)]
 struct Sgc {
@@ -14,9 +20,9 @@ struct Sgc {
     rounds: usize,
 }
 
-pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
     let linear = Linear::glorot(params, "linear", plan.in_dim, plan.num_classes, true, rng)?;
-    Ok(Box::new(Sgc { linear, rounds: plan.config.layers }))
+    Ok(Box::new(Sgc { linear, rounds: plan.layers }))
 }
 
 impl Body for Sgc {

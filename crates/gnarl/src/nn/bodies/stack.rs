@@ -1,22 +1,25 @@
-//! Layer, ReLU, dropout, layer, …: the last layer gives the scores, or a linear head after it. An MLP of depth 0 is one linear map; PNA has a linear
-//! embedding first.
+//! Layer, ReLU, dropout, layer, …: the last layer gives the scores, or a linear map after it, `output`. A perceptron of depth 0
+//! is one linear map; PNA has a linear embedding first.
 
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
-use super::{ATTENTION_SITES, Body, EMBEDDING_SITE, NOISE_SITES, Plan};
-use crate::nn::gat::{AttentionSettings, Gat};
-use crate::nn::gatv2::GatV2;
-use crate::nn::gcn::Gcn;
-use crate::nn::gin::{Gin, GinSettings};
+use crate::nn::body::{Body, EMBEDDING_SITE, NOISE_SITES};
+use crate::nn::entry::{BuildLayer, Entry, NetworkOption, Place, Plan};
 use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
-use crate::nn::mlp::Deaf;
-use crate::nn::network::{Backbone, NetworkConfig};
 use crate::nn::params::{ParamId, Params, Pass};
-use crate::nn::pna::Pna;
-use crate::nn::sage::Sage;
 use crate::tensor::{Dropout, Operator};
+
+/// The entry of a stack of such layers.
+pub(in crate::nn) const fn entry(
+    name: &'static str,
+    about: &'static str,
+    layer: BuildLayer,
+    options: &'static [NetworkOption],
+) -> Entry {
+    Entry { layer: Some(layer), ..Entry::new(name, about, build, options) }
+}
 
 #[derive(Debug)]
 struct Stack {
@@ -24,79 +27,34 @@ struct Stack {
     layers: Vec<Box<dyn Layer>>,
     dropout: f32,
     noise: f32,
-    head: Option<Linear>,
-    /// Whether its layers hear anybody.
-    hears: bool,
+    output: Option<Linear>,
+    /// Whether its layers pass messages.
+    propagates: bool,
 }
 
-/// The layers that every stack is made of.
-pub(in crate::nn) fn build(plan: &Plan<'_>, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
-    let config = plan.config;
-    let embedded = config.backbone == Backbone::Pna;
-    let hears = config.backbone != Backbone::Mlp;
-    let count = if hears { config.layers } else { config.layers.max(1) };
-    let first = if embedded { config.hidden } else { plan.in_dim };
-    let widths = |i: usize| if i == 0 { first } else { config.hidden };
+fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
+    let Entry { layer: Some(layer), embedded, uses_operator, .. } = *plan.entry else {
+        candle_core::bail!("{} is not a stack of layers", plan.entry.name)
+    };
+    let count = plan.layers.max(1);
+    let first = if embedded { plan.hidden } else { plan.in_dim };
     let layers = (0..count)
         .map(|i| {
-            let last = i + 1 == count && !config.head;
-            let to = if last { plan.num_classes } else { config.hidden };
+            let is_last = i + 1 == count && !plan.head;
+            let (from, to) =
+                (if i == 0 { first } else { plan.hidden }, if is_last { plan.num_classes } else { plan.hidden });
             let name = format!("layers.{i}");
-            let place = Place { name: &name, site: i as u64, from: widths(i), to, is_last: last };
-            layer(config, place, plan.mean_log_degree, params, rng)
+            layer(plan, Place { name: &name, site: i as u64, from, to, is_last }, params, rng)
         })
         .collect::<Result<_>>()?;
-    let embed =
-        embedded.then(|| Linear::kaiming(params, "embed", plan.in_dim, config.hidden, true, rng)).transpose()?;
-    let head = config
+    let embed = embedded.then(|| Linear::kaiming(params, "embed", plan.in_dim, plan.hidden, true, rng)).transpose()?;
+    let output = plan
         .head
-        .then(|| Linear::kaiming(params, "head", config.hidden, plan.num_classes, true, rng))
+        .then(|| Linear::kaiming(params, "output", plan.hidden, plan.num_classes, true, rng))
         .transpose()?
-        .map(|head| head.free(params));
-    Ok(Box::new(Stack { embed, layers, dropout: config.dropout, noise: config.noise, head, hears }))
-}
-
-/// Where a layer stands in a network.
-pub(crate) struct Place<'a> {
-    /// Of its parameters.
-    pub name: &'a str,
-    /// Tells its random draws from those of other layers.
-    pub site: u64,
-    /// Width of what it hears.
-    pub from: usize,
-    /// Width of what it says.
-    pub to: usize,
-    /// Whether it gives the class scores: attention then has one head.
-    pub is_last: bool,
-}
-
-/// One layer of the configuration's backbone.
-pub(crate) fn layer(
-    config: &NetworkConfig,
-    place: Place<'_>,
-    mean_log_degree: f64,
-    params: &mut Params,
-    rng: &mut Rng,
-) -> Result<Box<dyn Layer>> {
-    let Place { name, site, from, to, is_last } = place;
-    let attention = AttentionSettings {
-        heads: if is_last { 1 } else { config.heads },
-        concat: !is_last,
-        negative_slope: 0.2,
-        dropout: config.attention_dropout,
-        site: ATTENTION_SITES + site,
-    };
-    let dim = to / attention.heads;
-    let gin = GinSettings { train_epsilon: false, batch_norm: config.batch_norm, bias: config.bias };
-    Ok(match config.backbone {
-        Backbone::Gat => Box::new(Gat::new(params, name, from, dim, attention, rng)?),
-        Backbone::GatV2 => Box::new(GatV2::new(params, name, from, dim, attention, rng)?),
-        Backbone::Gin => Box::new(Gin::new(params, name, from, config.hidden, to, gin, rng)?),
-        Backbone::Sage => Box::new(Sage::new(params, name, from, to, rng)?),
-        Backbone::Pna => Box::new(Pna::new(params, name, from, to, mean_log_degree, rng)?),
-        Backbone::Mlp => Box::new(Deaf::new(params, name, from, to, rng)?),
-        _ => Box::new(Gcn::with_bias(params, name, from, to, config.bias, rng)?),
-    })
+        .map(|output| output.free(params));
+    let Plan { dropout, noise, .. } = *plan;
+    Ok(Box::new(Stack { embed, layers, dropout, noise, output, propagates: uses_operator }))
 }
 
 impl Stack {
@@ -129,17 +87,19 @@ impl Stack {
 }
 
 impl Body for Stack {
-    /// With a head, nothing is dropped between the last layer and it.
+    /// With a linear map at the end, nothing is dropped between the last layer and it.
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let (x, last, operator) = self.before_last(propagation, x, pass)?;
-        match &self.head {
+        match &self.output {
             None => last.forward(operator, &x, pass),
-            Some(head) => head.forward(&Input::Dense(last.forward_activated(operator, &x, pass, Dropout::NONE)?), pass),
+            Some(output) => {
+                output.forward(&Input::Dense(last.forward_activated(operator, &x, pass, Dropout::NONE)?), pass)
+            }
         }
     }
 
     fn forward_activated(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
-        if self.head.is_some() {
+        if self.output.is_some() {
             return crate::tensor::relu_dropout(&self.forward(propagation, x, pass)?, Dropout::NONE);
         }
         let (x, last, operator) = self.before_last(propagation, x, pass)?;
@@ -155,6 +115,6 @@ impl Body for Stack {
     }
 
     fn reach(&self) -> Option<usize> {
-        Some(if self.hears { self.layers.len() } else { 0 })
+        Some(if self.propagates { self.layers.len() } else { 0 })
     }
 }
