@@ -92,7 +92,18 @@ pub trait Method {
     }
 }
 
+impl Default for Inference {
+    fn default() -> Self {
+        Inference::Plain(Plain {})
+    }
+}
+
 impl Inference {
+    /// Whether it is one forward pass.
+    pub fn is_plain(&self) -> bool {
+        matches!(self, Inference::Plain(_))
+    }
+
     /// With neighbours that differ in this part, where that was left open.
     pub fn on(self, part: Perturbed) -> Self {
         self.method().on(part)

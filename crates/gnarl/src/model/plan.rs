@@ -53,7 +53,7 @@ impl Plan {
     pub fn trainings(&self) -> usize {
         let each = match self.model.depth.exits() {
             Some(exits) => exits.scheme.num_trainings(exits.last),
-            None if self.network.backbone.trains_learners() => self.network.layers + 1,
+            None if self.network.backbone.has_learners() => self.network.layers + 1,
             None => 1,
         };
         each * self.model.operator.candidates().len()
@@ -216,8 +216,8 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
         return no("exponent-lr", format!("belongs to a learned operator, cgso, and the operator is {}", model.operator));
     }
     if let Some(exits) = model.depth.exits() {
-        if !backbone.takes_exits() {
-            let known: Vec<&str> = Backbone::ALL.iter().filter(|(_, b)| b.takes_exits()).map(|(name, _)| *name).collect();
+        if !backbone.can_have_exits() {
+            let known: Vec<&str> = Backbone::ALL.iter().filter(|(_, b)| b.can_have_exits()).map(|(name, _)| *name).collect();
             let known = listed(&known);
             return no("depth", format!("{backbone} is not a stack of layers with room for exits; take one of {known}"));
         }
@@ -238,7 +238,7 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
         if copies == Copies::Fixed {
             return no("copies", "of one graph a copy takes the graph's place: each-epoch is the only way".into());
         }
-        if backbone.trains_learners() || !backbone.uses_operator() {
+        if backbone.has_learners() || !backbone.uses_operator() {
             return no("augment", format!("{backbone} would not see the changed edges of {}", model.augment));
         }
     }
@@ -254,7 +254,7 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
             }
         }
         Task::Graph => {
-            if backbone.trains_learners() {
+            if backbone.has_learners() {
                 return no("model", format!("{backbone} is trained one learner after the other on the nodes of one graph; choose another for a set of graphs"));
             }
             if !model.inference.is_plain() {

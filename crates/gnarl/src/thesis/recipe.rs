@@ -185,7 +185,7 @@ mod tests {
             for &recipe in Recipe::ALL {
                 for data in ["cora", "texas", "cora_ml", "mine"] {
                     fill(recipe, Model::new(backbone), data).plan(Task::Node).unwrap();
-                    if backbone.takes_exits() {
+                    if backbone.can_have_exits() {
                         fill(recipe, Model::new(backbone).depth(Exits::st(2)), data).plan(Task::Node).unwrap();
                     }
                 }

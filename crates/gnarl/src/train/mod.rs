@@ -3,7 +3,9 @@
 mod checkpoint;
 mod field;
 
+use std::fmt;
 use std::ops::Range;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -42,9 +44,9 @@ pub struct TrainConfig {
     pub patience: Option<usize>,
 }
 
-/// A step schedule.
+/// A step schedule. Stored as `50:0.6`: every 50 epochs the learning rate times 0.6.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "String", into = "String")]
 pub struct StepSchedule {
     /// Epochs between steps.
     pub every: usize,
@@ -52,14 +54,44 @@ pub struct StepSchedule {
     pub factor: f64,
 }
 
-/// Which weights training ends with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Keep {
-    /// Those of the best validation accuracy, of equals the lowest validation loss; without validation items, the last.
-    BestValidation,
-    /// Those of the last epoch.
-    Last,
+impl fmt::Display for StepSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.every, self.factor)
+    }
+}
+
+impl FromStr for StepSchedule {
+    type Err = gnarl_graph::Error;
+
+    fn from_str(text: &str) -> gnarl_graph::Result<Self> {
+        let wrong = || gnarl_graph::Error::argument("schedule", format!("'{text}' is not EPOCHS:FACTOR, as in 50:0.6"));
+        let (every, factor) = text.split_once(':').ok_or_else(wrong)?;
+        Ok(Self { every: every.parse().map_err(|_| wrong())?, factor: factor.parse().map_err(|_| wrong())? })
+    }
+}
+
+impl TryFrom<String> for StepSchedule {
+    type Error = gnarl_graph::Error;
+
+    fn try_from(text: String) -> gnarl_graph::Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<StepSchedule> for String {
+    fn from(schedule: StepSchedule) -> Self {
+        schedule.to_string()
+    }
+}
+
+gnarl_graph::named! {
+    /// Which weights training ends with.
+    pub enum Keep as "weights to keep" {
+        /// Those of the best validation accuracy, of equals the lowest validation loss.
+        BestValidation = "best-validation",
+        /// Those of the last epoch.
+        Last = "last",
+    }
 }
 
 impl Default for TrainConfig {
@@ -169,6 +201,23 @@ impl Watch<'static> {
     }
 }
 
+impl<'a> Watch<'a> {
+    /// Tells nobody and stops when the flag is set.
+    pub fn stopped_by(stop: &'a AtomicBool) -> Self {
+        Self { on_epoch: &|_, _| (), stop }
+    }
+
+    /// The same without telling.
+    pub fn silent(&self) -> Self {
+        Self::stopped_by(self.stop)
+    }
+
+    /// Whether somebody asked to stop.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
 impl Default for Watch<'static> {
     fn default() -> Self {
         Self::quiet()
@@ -212,8 +261,11 @@ pub fn argmax(scores: &[f32]) -> usize {
     scores.iter().enumerate().fold(0, |best, (i, s)| if *s > scores[best] { i } else { best })
 }
 
+/// Makes the propagation of an epoch, counted from 1.
+pub type Anew<'a> = &'a (dyn Fn(usize) -> Result<Propagation> + Sync);
+
 /// What a network is trained on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Problem<'a> {
     /// What messages travel by.
     pub propagation: &'a Propagation,
@@ -223,9 +275,16 @@ pub struct Problem<'a> {
     pub labels: &'a Labels,
     /// Which nodes train and validate.
     pub split: &'a Split,
+    /// Where messages travel differently in every epoch of training: how. Validation is on the propagation as it is.
+    pub anew: Option<Anew<'a>>,
 }
 
-impl Problem<'_> {
+impl<'a> Problem<'a> {
+    /// A problem whose messages travel alike in every epoch.
+    pub fn new(propagation: &'a Propagation, input: &'a Input, labels: &'a Labels, split: &'a Split) -> Self {
+        Self { propagation, input, labels, split, anew: None }
+    }
+
     /// The labelled training and validation items; a split without the former is refused.
     pub fn targets(&self) -> Result<[Targets; 2]> {
         let [train_on, validate_on] =
@@ -310,9 +369,10 @@ pub fn train(
 ) -> Result<Trained> {
     let Problem { propagation, input, .. } = *problem;
     let [train_on, validate_on] = problem.targets()?;
-    let train_on = Field::new(propagation, input, &train_on, model.reach())?;
     let validate_on = Field::new(propagation, input, &validate_on, model.reach())?;
-    follow(&mut WholeGraph { model, train_on, validate_on }, config, seed, watch)
+    let anew = problem.anew.map(|make| (make, input, train_on.clone()));
+    let train_on = Field::new(propagation, input, &train_on, model.reach())?;
+    follow(&mut WholeGraph { model, train_on, validate_on, anew }, config, seed, watch)
 }
 
 /// All training nodes of one graph in every step.
@@ -320,6 +380,8 @@ struct WholeGraph<'a, M> {
     model: &'a M,
     train_on: Field,
     validate_on: Field,
+    /// Where messages travel differently in every epoch: how, and on which nodes the loss is.
+    anew: Option<(Anew<'a>, &'a Input, Targets)>,
 }
 
 impl<M: Model> Course for WholeGraph<'_, M> {
@@ -331,7 +393,10 @@ impl<M: Model> Course for WholeGraph<'_, M> {
         self.model.trained()
     }
 
-    fn begin(&mut self, _epoch: usize) -> Result<usize> {
+    fn begin(&mut self, epoch: usize) -> Result<usize> {
+        if let Some((make, input, targets)) = &self.anew {
+            self.train_on = Field::new(&make(epoch)?, input, targets, self.model.reach())?;
+        }
         Ok(1)
     }
 

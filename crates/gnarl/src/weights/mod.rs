@@ -7,70 +7,83 @@
 //! | `parseval` | a step towards orthonormal matrices after every update (Cissé et al. 2017) |
 //!
 //! A choice of this axis works on the matrices of linear maps between representations ([`Group::Weight`](crate::nn::Group)),
-//! once per step, whatever the backbone and the operator. To add one: a file here, an entry in [`WeightsChoice`].
+//! once per step, whatever the backbone and the operator. To add one: a file here, a line in [`WeightsChoice`].
 
 mod orthonormal;
 mod parseval;
 
-use std::fmt;
-
 use candle_core::{Result, Tensor};
+use gnarl_graph::names::Choice;
 use serde::{Deserialize, Serialize};
 
 pub use orthonormal::{Orthonormal, Scaling, departure, orthonormal};
 pub use parseval::Parseval;
 
-/// What is asked of a network's weights.
+gnarl_graph::choices! {
+    /// What is asked of a network's weights.
+    pub enum WeightsChoice: dyn Constraint as "kind of weights" {
+        Free(Free),
+        Orthonormal(Orthonormal),
+        Parseval(Parseval),
+    }
+}
+
+/// What a choice of this axis does to a matrix.
+pub trait Constraint {
+    /// What a forward pass sees of a weight.
+    fn seen(&self, weight: &Tensor) -> Result<Tensor> {
+        Ok(weight.clone())
+    }
+
+    /// The value a weight gets after an update; `None` where it keeps the one it has.
+    fn after_update(&self, _weight: &Tensor) -> Result<Option<Tensor>> {
+        Ok(None)
+    }
+}
+
+/// Nothing is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum WeightsChoice {
-    /// Nothing.
-    #[default]
-    Free,
-    /// A forward pass sees their orthonormal projection.
-    Orthonormal(Orthonormal),
-    /// Every update is followed by a step towards orthonormal ones.
-    Parseval(Parseval),
+pub struct Free {}
+
+impl Choice for Free {
+    const NAME: &'static str = "free";
+    const ABOUT: &'static str = "nothing is asked of them";
+}
+
+impl Constraint for Free {}
+
+impl Default for WeightsChoice {
+    fn default() -> Self {
+        Self::FREE
+    }
 }
 
 impl WeightsChoice {
+    /// Nothing is asked.
+    pub const FREE: Self = WeightsChoice::Free(Free {});
+
     /// Whether nothing is asked.
     pub fn is_free(&self) -> bool {
-        *self == WeightsChoice::Free
-    }
-
-    /// Refuses settings that mean nothing, naming the range.
-    pub fn check(&self) -> gnarl_graph::Result<()> {
-        match self {
-            WeightsChoice::Free => Ok(()),
-            WeightsChoice::Orthonormal(settings) => settings.check(),
-            WeightsChoice::Parseval(settings) => settings.check(),
-        }
+        matches!(self, WeightsChoice::Free(_))
     }
 
     /// What a forward pass sees of a weight.
     pub(crate) fn seen(&self, weight: &Tensor) -> Result<Tensor> {
-        match self {
-            WeightsChoice::Orthonormal(settings) => orthonormal(weight, *settings),
-            WeightsChoice::Free | WeightsChoice::Parseval(_) => Ok(weight.clone()),
-        }
+        self.method().seen(weight)
     }
 
     /// The value a weight gets after an update; `None` where it keeps the one it has.
     pub(crate) fn after_update(&self, weight: &Tensor) -> Result<Option<Tensor>> {
-        match self {
-            WeightsChoice::Parseval(settings) => settings.step(weight).map(Some),
-            WeightsChoice::Free | WeightsChoice::Orthonormal(_) => Ok(None),
-        }
+        self.method().after_update(weight)
     }
 }
 
-impl fmt::Display for WeightsChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            WeightsChoice::Free => "free",
-            WeightsChoice::Orthonormal(_) => "orthonormal",
-            WeightsChoice::Parseval(_) => "parseval",
-        })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sound() {
+        gnarl_graph::names::assert_listed(WeightsChoice::LIST, WeightsChoice::all().map(|choice| choice.stored()));
     }
 }

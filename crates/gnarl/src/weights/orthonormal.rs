@@ -11,18 +11,20 @@
 use std::sync::OnceLock;
 
 use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
+use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
-/// What the weights are divided by before the iteration, which converges where all singular values are below sqrt 3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scaling {
-    /// The largest singular value, exactly: the eigenvalues are at hand, so that no power iteration has to estimate it.
-    #[default]
-    Spectral,
-    /// sqrt(rows · cols), as the published runs had it. It is far above the largest singular value: small singular values
-    /// need more iterations.
-    Published,
+use super::Constraint;
+
+gnarl_graph::named! {
+    /// What the weights are divided by before the iteration, which converges where all singular values are below sqrt 3.
+    pub enum Scaling as "scaling" {
+        /// The largest singular value, exactly: the eigenvalues are at hand, so that no power iteration has to estimate it.
+        Spectral = "spectral",
+        /// sqrt(rows · cols), as the published runs had it. It is far above the largest singular value: small singular values
+        /// need more iterations.
+        Published = "published",
+    }
 }
 
 /// Settings of the projection.
@@ -44,9 +46,17 @@ impl Default for Orthonormal {
     }
 }
 
-impl Orthonormal {
+impl Choice for Orthonormal {
+    const NAME: &'static str = "orthonormal";
+    const ABOUT: &'static str = "every forward pass sees their orthonormal projection: GCORN, GIORN";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new("order", "P", "of orthonormal: terms of Björck's expansion [default: 2]"),
+        Setting::new("iterations", "N", "of orthonormal: iterations [default: 25]"),
+        Setting::new("scaling", "KIND", "of orthonormal: what weights are divided by first, spectral (their norm) or published (sqrt of rows times columns) [default: spectral]"),
+    ];
+
     /// Refuses settings that project nothing.
-    pub(super) fn check(&self) -> gnarl_graph::Result<()> {
+    fn check(&self) -> gnarl_graph::Result<()> {
         let refuse = |what: &str| Err(gnarl_graph::Error::argument("weights", what));
         match (self.order, self.iterations) {
             (0, _) | (51.., _) => refuse("the order of the projection must lie in 1 to 50"),
@@ -54,7 +64,15 @@ impl Orthonormal {
             _ => Ok(()),
         }
     }
+}
 
+impl Constraint for Orthonormal {
+    fn seen(&self, weight: &Tensor) -> Result<Tensor> {
+        orthonormal(weight, *self)
+    }
+}
+
+impl Orthonormal {
     /// What the iteration multiplies a singular value of `sqrt(lambda)` by, and that factor's derivative by `lambda`.
     fn factor(&self, lambda: f64, scale: f64) -> (f64, f64) {
         // Σ c_j q^j with c_j = (-1)^j C(-1/2, j), by Horner from the highest term; c_j / c_{j-1} = (2j - 1) / 2j.

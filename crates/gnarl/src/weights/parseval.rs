@@ -2,7 +2,10 @@
 //! `|WᵀW - I|²`. Of a wide matrix the rows are drawn together, of a tall one the columns.
 
 use candle_core::{Result, Tensor};
+use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
+
+use super::Constraint;
 
 /// Settings of the step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -19,9 +22,14 @@ impl Default for Parseval {
     }
 }
 
-impl Parseval {
+impl Choice for Parseval {
+    const NAME: &'static str = "parseval";
+    const ABOUT: &'static str = "every update is followed by a step towards orthonormal ones";
+    const SETTINGS: &'static [Setting] =
+        &[Setting::new("beta", "BETA", "of parseval: length of the step after every update [default: 0.01]").flag("parseval-beta")];
+
     /// Refuses steps that go nowhere or too far: from a norm of one, β of one half would overshoot.
-    pub(super) fn check(&self) -> gnarl_graph::Result<()> {
+    fn check(&self) -> gnarl_graph::Result<()> {
         if self.beta > 0.0 && self.beta < 0.5 {
             return Ok(());
         }
@@ -29,6 +37,15 @@ impl Parseval {
         Err(gnarl_graph::Error::argument("weights", what))
     }
 
+}
+
+impl Constraint for Parseval {
+    fn after_update(&self, weight: &Tensor) -> Result<Option<Tensor>> {
+        self.step(weight).map(Some)
+    }
+}
+
+impl Parseval {
     pub(super) fn step(&self, weight: &Tensor) -> Result<Tensor> {
         let weight = weight.detach();
         let (rows, cols) = weight.dims2()?;
