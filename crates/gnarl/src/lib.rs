@@ -12,6 +12,7 @@
 //! | [`augment`] | the data axis: what graph classifiers are trained on |
 //! | [`task`] | node and graph classification: data in, result out |
 //! | [`classifier`] | a trained model as attacks and inference see it: a graph in, class scores out |
+//! | [`perturb`] | what "a little different" means: norms, balls, flips, budgets, changes |
 //! | [`robustness`] | how far answers move when inputs do: estimates and bounds |
 //! | [`attack`] | changes to features and edges that make answers wrong, within a budget |
 //! | [`inference`] | the inference axis: agreement over a neighbourhood of inputs |
@@ -27,9 +28,12 @@ pub mod features;
 pub mod inference;
 pub mod nn;
 pub mod operator;
+pub mod perturb;
 pub mod robustness;
 pub mod task;
 pub mod tensor;
+#[cfg(test)]
+mod testing;
 pub mod train;
 pub mod weights;
 

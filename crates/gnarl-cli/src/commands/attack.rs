@@ -4,9 +4,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
-use gnarl::attack::{Attack, Kind, Loss, Norm, Options, Scope};
+use gnarl::attack::{Attack, Loss};
 use gnarl::inference::{Choice, Part};
 use gnarl::nn::Backbone;
+use gnarl::perturb::{Norm, Scope};
 use gnarl::task::attack::{AttackRun, AttackStudy, DefendedRun, Known, Mode};
 use gnarl::task::{depth, node};
 use gnarl::train::{Watch, median};
@@ -43,7 +44,7 @@ pub struct AttackArgs {
 pub struct AttackOptions {
     /// gaussian, pgd-features, pgd-structure, dice, random-flips, random-add or random-remove
     #[arg(long, value_name = "KIND")]
-    pub attack: Kind,
+    pub attack: Attack,
     /// How much may change: psi of gaussian, a share of the features' norm for pgd-features, a share of the edges for the others
     /// [default: the thesis', 0.5, 0.15 and 0.1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
@@ -57,7 +58,7 @@ pub struct AttackOptions {
     /// What the attacker takes for the classes of nodes that are not for training: true, or predicted by the model looked into
     #[arg(long, value_name = "KIND", default_value = "true")]
     pub labels: Known,
-    /// Of pgd-features: l2 or linf [default: l2]
+    /// Of pgd-features: the norm of the budget, 2 or inf [default: 2]
     #[arg(long)]
     pub norm: Option<Norm>,
     /// Of pgd-features: whether every node has a budget or the whole matrix one: node or matrix [default: node]
@@ -78,15 +79,29 @@ pub struct AttackOptions {
     /// Of pgd-structure: pairs without an edge that are looked at together [default: 50000]
     #[arg(long, value_name = "PAIRS")]
     pub block: Option<usize>,
-    /// Of pgd-structure: draws of whole flips [default: 20]
+    /// Of pgd-structure: roundings to whole flips, of which the best is kept [default: 20]
     #[arg(long, value_name = "N")]
-    pub draws: Option<usize>,
+    pub roundings: Option<usize>,
 }
 
 impl AttackOptions {
     fn attack(&self) -> gnarl_graph::Result<Attack> {
-        let Self { norm, scope, loss, steps, starts, support, block, draws, .. } = *self;
-        Attack::new(self.attack, self.budget, Options { norm, scope, loss, steps, starts, support, block, draws })
+        fn text<T: ToString>(value: Option<T>) -> Option<String> {
+            value.map(|value| value.to_string())
+        }
+        let given = [
+            ("budget", text(self.budget)),
+            ("norm", text(self.norm)),
+            ("scope", text(self.scope)),
+            ("loss", text(self.loss)),
+            ("steps", text(self.steps)),
+            ("starts", text(self.starts)),
+            ("support", text(self.support)),
+            ("block", text(self.block)),
+            ("roundings", text(self.roundings)),
+        ];
+        let given: Vec<_> = given.into_iter().filter_map(|(name, text)| Some((name.to_string(), text?))).collect();
+        self.attack.with(&given)
     }
 }
 
@@ -109,7 +124,7 @@ pub struct AttackConfig {
 pub struct AttackReport {
     data: String,
     model: String,
-    attack: Kind,
+    attack: String,
     /// Of the clean model on the clean graph, as `gnarl train` says it.
     test_accuracy: Accuracy,
     val_accuracy: Accuracy,
@@ -178,7 +193,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
     settle_operator(&mut config, &graph, &splits, stop)?;
     let exits = config.depth.as_ref().map(|depth| (depth.scheme, depth.own));
     let (operator, network, training) = (config.preparation.operator, config.network.clone(), config.training.clone());
-    let part = if attack.kind().changes_features() { Part::Features } else { Part::Structure };
+    let part = if attack.method().changes_features() { Part::Features } else { Part::Structure };
     let inference = args.inference.choice(&data, Some(part))?;
     let tune = args.inference.inference_tune;
     let study =
@@ -192,7 +207,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
         None => 1,
     };
     let steps = (args.runs * config.training.epochs * learners * study.trainings()) as u64;
-    let bar = progress::steps(&format!("{} against {} on {data}", attack.kind(), config.network.backbone), steps);
+    let bar = progress::steps(&format!("{attack} against {} on {data}", config.network.backbone), steps);
     let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop };
     // What is attacked is what is heard.
     let graph = config.preparation.features.scaled(&graph)?;
@@ -203,7 +218,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<AttackReport> {
     Ok(AttackReport {
         data,
         model: config.network.backbone.to_string(),
-        attack: attack.kind(),
+        attack: attack.to_string(),
         test_accuracy: over(|r| r.clean_accuracy)?,
         val_accuracy: over(|r| r.val_accuracy)?,
         clean_accuracy: over(|r| r.clean_accuracy)?,
@@ -261,7 +276,7 @@ impl Report for AttackReport {
             ]);
         }
         rows.extend([
-            ("attack", attack.to_string()),
+            ("attack", attack.budget().map_or(attack.to_string(), |budget| format!("{attack}, {budget}"))),
             ("mode", if *surrogate { format!("{mode}, through a surrogate") } else { mode.to_string() }),
         ]);
         let (added, removed) = (mean(|r| r.edges_added as f64), mean(|r| r.edges_removed as f64));

@@ -11,7 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{Measured, Nothing, Runs};
 use super::table::{Measure, Spec};
-use crate::attack::{self, Attack, Options};
+use crate::attack::Attack;
+use crate::attack::dice::Dice;
+use crate::attack::gaussian::Gaussian;
+use crate::attack::pgd_features::PgdFeatures;
+use crate::attack::pgd_structure::PgdStructure;
 use crate::error::Result;
 use crate::inference::{self, Choice, Part};
 use crate::nn::{Backbone, NetworkConfig};
@@ -73,9 +77,7 @@ impl Model {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Threat {
     /// The attack.
-    pub attack: attack::Kind,
-    /// Its budget.
-    pub budget: f64,
+    pub attack: Attack,
     /// Whether the input or the training is attacked.
     pub mode: Mode,
     /// Whether the attacker looks into a GCN of their own.
@@ -88,18 +90,18 @@ pub struct Threat {
 
 /// Noise of this psi on every feature.
 pub const fn noise(psi: f64) -> Threat {
-    against_input(attack::Kind::Gaussian, psi)
+    against_input(Attack::Gaussian(Gaussian::budget(psi)))
 }
 
 /// Gradient ascent on features, 15 % of their norm.
-pub const PGD_FEATURES: Threat = against_input(attack::Kind::PgdFeatures, 0.15);
+pub const PGD_FEATURES: Threat = against_input(Attack::PgdFeatures(PgdFeatures::budget(0.15)));
 /// Gradient ascent on a tenth of the edges.
-pub const PGD_STRUCTURE: Threat = against_input(attack::Kind::PgdStructure, 0.1);
+pub const PGD_STRUCTURE: Threat = against_input(Attack::PgdStructure(PgdStructure::budget(0.1)));
 /// A tenth of the edges removed within classes and added between them.
-pub const DICE: Threat = against_input(attack::Kind::Dice, 0.1);
+pub const DICE: Threat = against_input(Attack::Dice(Dice::budget(0.1)));
 
-const fn against_input(attack: attack::Kind, budget: f64) -> Threat {
-    Threat { attack, budget, mode: Mode::Evasion, surrogate: false, tenths: false, inference: None }
+const fn against_input(attack: Attack) -> Threat {
+    Threat { attack, mode: Mode::Evasion, surrogate: false, tenths: false, inference: None }
 }
 
 impl Threat {
@@ -178,10 +180,11 @@ pub struct UnderAttack {
 impl UnderAttack {
     /// A threat on a dataset; fails for a budget that means nothing.
     pub(super) fn new(threat: Threat, dataset: &str) -> Result<Self> {
-        let part = if threat.attack.changes_features() { Part::Features } else { Part::Structure };
+        let part = if threat.attack.method().changes_features() { Part::Features } else { Part::Structure };
+        threat.attack.check()?;
         Ok(Self {
             protocol: threat.tenths.then_some(Protocol::LargestComponentFractions { train: 0.1, val: 0.1 }),
-            attack: Attack::new(threat.attack, Some(threat.budget), Options::default())?,
+            attack: threat.attack,
             mode: threat.mode,
             surrogate: threat.surrogate,
             known: Known::True,

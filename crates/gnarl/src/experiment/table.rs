@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use super::attacked::{Answer, Model, Threat};
 use super::graphs::Classifier;
-use crate::attack::{Attack, Options};
 use crate::depth::Scheme;
 use crate::error::Result;
 use crate::inference::log2_neighbours_at_least;
@@ -213,7 +212,7 @@ impl Spec {
         if is_defended && threat.inference.is_none() {
             return Some("shows an inference that it does not run".to_string());
         }
-        Attack::new(threat.attack, Some(threat.budget), Options::default()).err().map(|e| e.to_string())
+        threat.attack.check().err().map(|e| e.to_string())
     }
 }
 

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::crf::Neighbourhood;
 use crate::error::{Error, Result};
-use crate::robustness::flips::{FlipBall, FlipLaw, flipped};
-use crate::robustness::sample::{Ball, Norm, Sampler};
+use crate::perturb::{Ball, FlipBall, FlipLaw, Norm, Sampler, flipped};
 
 /// Every row of the features uniform in the L2 ball of this radius around it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -20,7 +19,7 @@ pub struct FeatureBall {
 
 impl Neighbourhood for FeatureBall {
     fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
-        let ball = Ball::new(Norm::P(2.0), self.radius, Sampler::Exact)?;
+        let ball = Ball::new(Norm::L2, self.radius, Sampler::Exact)?;
         if self.radius == 0.0 {
             return Ok(None);
         }
@@ -50,22 +49,10 @@ pub(super) fn cosine(product: f64, own: f64, other: f64) -> f64 {
 
 /// A graph's features as a dense matrix.
 pub(super) fn dense_features(graph: &Graph) -> Result<DenseMatrix<f32>> {
-    match graph.features() {
-        Some(Features::Dense(m)) => Ok(m.clone()),
-        Some(Features::Sparse(m)) => {
-            let mut dense = DenseMatrix::zeros(m.num_rows(), m.num_cols());
-            for i in 0..m.num_rows() {
-                let (columns, values) = m.row(i);
-                let row = dense.row_mut(i);
-                columns.iter().zip(values).for_each(|(&c, &v)| row[c as usize] = v);
-            }
-            Ok(dense)
-        }
-        None => {
-            let what = "the graph has no features to draw others around";
-            Err(Error::Graph(gnarl_graph::Error::argument("inference", what)))
-        }
-    }
+    graph.features().map(Features::to_dense).ok_or_else(|| {
+        let what = "the graph has no features to draw others around";
+        Error::Graph(gnarl_graph::Error::argument("inference", what))
+    })
 }
 
 /// Graphs at most `share · m` flips away.

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::depth::{self, DepthConfig};
 use super::node::{self, Preparation, Prepared};
-use crate::attack::{Attack, Attacked, FeatureChange, Scene};
+use crate::attack::{Attack, Attacked, Scene};
 use crate::classifier::{Classifier, Leaving, WhiteBox};
 use crate::depth::{Kind as PolicyKind, Scheme, Structure};
 use crate::error::{Error, Result};
@@ -22,6 +22,7 @@ use crate::features::FeatureScaling;
 use crate::inference::{Choice, Defended};
 use crate::nn::{Backbone, NetworkConfig};
 use crate::operator::OperatorChoice;
+use crate::perturb::FeatureChange;
 use crate::train::{TrainConfig, Watch, argmax, median};
 
 /// What is attacked: a trained model's input, or its training.
@@ -263,7 +264,7 @@ struct Fitted {
 impl AttackStudy {
     /// Whether the attacker trains a model of their own.
     fn needs_surrogate(&self) -> bool {
-        let looks = self.attack.kind().needs_gradients() || self.known == Known::Predicted;
+        let looks = self.attack.method().needs_gradients() || self.known == Known::Predicted;
         self.surrogate || (self.mode == Mode::Poisoning && looks)
     }
 
@@ -274,9 +275,9 @@ impl AttackStudy {
 
     /// Refuses a surrogate that nobody would look into.
     pub fn check(&self) -> gnarl_graph::Result<()> {
-        let looks = self.attack.kind().needs_gradients() || self.known == Known::Predicted;
+        let looks = self.attack.method().needs_gradients() || self.known == Known::Predicted;
         if self.surrogate && !looks {
-            let what = format!("{} with true labels looks into no model", self.attack.kind());
+            let what = format!("{} with true labels looks into no model", self.attack);
             return Err(gnarl_graph::Error::argument("surrogate", what));
         }
         Ok(())
@@ -415,7 +416,10 @@ const ENTRIES_AT_ONCE: usize = 1 << 27;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::{Kind, Options};
+    use crate::attack::dice::Dice;
+    use crate::attack::gaussian::Gaussian;
+    use crate::attack::pgd_features::PgdFeatures;
+    use crate::attack::pgd_structure::PgdStructure;
     use crate::classifier::FromFn;
     use crate::nn::Backbone;
     use gnarl_graph::generate::{CsbmConfig, csbm};
@@ -425,17 +429,16 @@ mod tests {
         csbm(&CsbmConfig { num_nodes: 300, num_classes: 3, num_features: 16, ..CsbmConfig::default() }, 1).unwrap()
     }
 
-    fn study(kind: Kind, budget: f64, mode: Mode) -> AttackStudy {
-        let options = match kind {
-            Kind::PgdStructure => Options { steps: Some(20), block: Some(3000), ..Options::default() },
-            _ => Options::default(),
-        };
+    /// Less of a search than usual.
+    const STRUCTURE: PgdStructure = PgdStructure { steps: 20, block: 3000, ..PgdStructure::budget(0.1) };
+
+    fn study(attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
         AttackStudy {
             operator: OperatorChoice::Usual,
             network: NetworkConfig { hidden: 8, heads: 1, ..NetworkConfig::new(Backbone::Gcn) },
             training: TrainConfig { epochs: 40, ..TrainConfig::default() },
             exits: None,
-            attack: Attack::new(kind, Some(budget), options).unwrap(),
+            attack: attack.into(),
             mode,
             surrogate: false,
             known: Known::True,
@@ -467,20 +470,20 @@ mod tests {
 
     #[test]
     fn every_attack_runs_in_both_modes() {
-        for kind in Kind::all() {
+        for attack in Attack::all() {
+            let attack = if attack.name() == "pgd-structure" { STRUCTURE.into() } else { attack };
             for mode in [Mode::Evasion, Mode::Poisoning] {
-                let study = study(kind, kind.usual_budget(), mode);
+                let study = study(attack, mode);
                 let runs = runs(&study).unwrap();
                 assert_eq!(runs.len(), 2);
                 for run in &runs {
-                    assert!(run.clean_accuracy > 60.0, "{kind}: {run:?}");
+                    assert!(run.clean_accuracy > 60.0, "{attack}: {run:?}");
                     let changed = run.edges_added + run.edges_removed + run.features.nodes;
-                    assert!(changed > 0, "{kind}: {run:?}");
+                    assert!(changed > 0, "{attack}: {run:?}");
                 }
-                let nothing =
-                    AttackStudy { attack: Attack::new(kind, Some(0.0), Options::default()).unwrap(), ..study };
+                let nothing = AttackStudy { attack: attack.with(&[("budget".into(), "0".into())]).unwrap(), ..study };
                 for run in self::runs(&nothing).unwrap() {
-                    assert_eq!((run.clean_accuracy, run.success_rate), (run.attacked_accuracy, 0.0), "{kind} {mode}");
+                    assert_eq!((run.clean_accuracy, run.success_rate), (run.attacked_accuracy, 0.0), "{attack} {mode}");
                 }
             }
         }
@@ -488,19 +491,19 @@ mod tests {
 
     #[test]
     fn a_surrogate_attacks_what_has_no_gradients_and_less_well_than_the_model_itself() {
-        let through = |surrogate| AttackStudy { surrogate, ..study(Kind::PgdFeatures, 0.1, Mode::Evasion) };
+        let through = |surrogate| AttackStudy { surrogate, ..study(PgdFeatures::budget(0.1), Mode::Evasion) };
         let (own, other) = (runs(&through(false)).unwrap(), runs(&through(true)).unwrap());
         let after = |runs: &[AttackRun]| mean(runs, |r| r.attacked_accuracy);
         assert!(after(&own) < after(&other), "{} against {}", after(&own), after(&other));
         assert!(after(&other) < mean(&other, |r| r.clean_accuracy) - 5.0, "it carries over");
         let gat = AttackStudy {
             network: NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(Backbone::Gat) },
-            ..study(Kind::PgdStructure, 0.1, Mode::Evasion)
+            ..study(STRUCTURE, Mode::Evasion)
         };
-        assert!(runs(&gat).unwrap_err().to_string().contains("--surrogate"));
+        assert!(runs(&gat).unwrap_err().to_string().contains("through a surrogate"));
         assert!(runs(&AttackStudy { surrogate: true, ..gat }).is_ok());
         let e =
-            runs(&AttackStudy { surrogate: true, ..study(Kind::Dice, 0.1, Mode::Evasion) }).unwrap_err().to_string();
+            runs(&AttackStudy { surrogate: true, ..study(Dice::budget(0.1), Mode::Evasion) }).unwrap_err().to_string();
         assert_eq!(e, "surrogate: dice with true labels looks into no model");
     }
 
@@ -509,7 +512,7 @@ mod tests {
     fn any_classifier_can_be_attacked() {
         let (graph, stop) = (graph(), AtomicBool::new(false));
         let watch = Watch { on_epoch: &|_, _| (), stop: &stop };
-        let study = study(Kind::PgdFeatures, 0.5, Mode::Evasion);
+        let study = study(PgdFeatures::budget(0.5), Mode::Evasion);
         let split = &graph.splits()[0];
         let inner = study.fit(&graph, split, 1, &watch).unwrap().model;
         let closed = FromFn { num_classes: 3, function: |g: &Graph| inner.scores(g) };
@@ -523,12 +526,13 @@ mod tests {
     fn a_model_with_exits_is_attacked_as_a_whole_and_through_a_surrogate() {
         let policy = "confidence".parse().unwrap();
         let exits =
-            |kind, budget| AttackStudy { exits: Some((Scheme::AdmpSt, policy)), ..study(kind, budget, Mode::Evasion) };
-        let noisy = runs(&exits(Kind::Gaussian, 3.0)).unwrap();
+            |attack: Attack| AttackStudy { exits: Some((Scheme::AdmpSt, policy)), ..study(attack, Mode::Evasion) };
+        let pgd = Attack::from(PgdFeatures::budget(0.5));
+        let noisy = runs(&exits(Gaussian::budget(3.0).into())).unwrap();
         assert!(mean(&noisy, |r| r.attacked_accuracy) < mean(&noisy, |r| r.clean_accuracy) - 5.0, "{noisy:?}");
-        let e = runs(&exits(Kind::PgdFeatures, 0.5)).unwrap_err().to_string();
+        let e = runs(&exits(pgd)).unwrap_err().to_string();
         assert!(e.contains("this model has none to give"), "{e}");
-        let through = runs(&AttackStudy { surrogate: true, ..exits(Kind::PgdFeatures, 0.5) }).unwrap();
+        let through = runs(&AttackStudy { surrogate: true, ..exits(pgd) }).unwrap();
         assert!(mean(&through, |r| r.success_rate) > 0.0);
     }
 
@@ -539,8 +543,8 @@ mod tests {
         let labels = guesses(&graph, truth, &vec![2; 300], split).unwrap();
         assert!(split.train().iter().all(|&u| labels.get(u) == truth.get(u)));
         assert!(split.test().iter().chain(split.val()).all(|&u| labels.get(u) == Some(2)));
-        let predicted = AttackStudy { known: Known::Predicted, ..study(Kind::Dice, 0.1, Mode::Evasion) };
-        let truthful = study(Kind::Dice, 0.1, Mode::Evasion);
+        let predicted = AttackStudy { known: Known::Predicted, ..study(Dice::budget(0.1), Mode::Evasion) };
+        let truthful = study(Dice::budget(0.1), Mode::Evasion);
         let flips = |study: &AttackStudy| runs(study).unwrap().iter().map(|r| r.edges_added).collect::<Vec<_>>();
         assert_ne!(flips(&predicted), Vec::<usize>::new());
         assert_eq!(truthful.trainings(), 1);
