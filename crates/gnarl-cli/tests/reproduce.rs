@@ -174,7 +174,7 @@ fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
     };
     let gcorn = cell(&report, "psi 1.0: GCORN", 0);
     let work = &gcorn["config"]["work"]["attacked"];
-    assert_eq!((&work["recipe"], &work["attack"]["budget"]["psi"]), (&"thesis-ch5".into(), &1.0.into()));
+    assert_eq!((&work["recipe"], &work["attack"]["budget"]), (&"thesis-ch5".into(), &1.0.into()));
     assert_eq!(work["network"]["weights"]["orthonormal"]["order"], 2);
     assert_eq!((&work["training"]["weight_decay"], &work["inference"]), (&0.0.into(), &serde_json::Value::Null));
     assert_eq!(gcorn["message"], "not in the data folder; gnarl data get cora");

@@ -1,36 +1,50 @@
-//! Graph neural networks along five axes: operator, depth, weights, inference and data.
+//! Graph neural networks along five axes: operator, depth, weights, inference and data, chosen independently in one model.
+//!
+//! A [`Model`](model::Model) is a value; fitting it to data gives a [`Fitted`](model::Fitted) model; everything else asks questions
+//! of fitted models. [`prelude`] has what most programs need.
+//!
+//! Rooms, from the ground up. A room uses what is below it, never what is above; a test holds this.
 //!
 //! | room | what belongs there |
 //! | --- | --- |
+//! | [`error`] | what can go wrong |
 //! | [`tensor`] | sparse kernels as candle operations, and the optimiser |
 //! | [`features`] | what is done to features before a network sees them |
-//! | [`nn`] | layers, readouts, networks |
-//! | [`operator`] | the operator axis: learnable centrality operators |
-//! | [`weights`] | the weights axis: orthonormal matrices, Parseval |
+//! | [`weights`] | axis 3, how far a layer may stretch its input: orthonormal matrices, Parseval |
+//! | [`nn`] | parameters, layers, networks, readouts |
+//! | [`operator`] | axis 1, what messages travel by: the choice, what it makes of a graph, learnable operators |
 //! | [`train`] | the training loop: best-validation weights, early stopping, curves |
-//! | [`depth`] | the depth axis: an exit at every layer, and policies that say where a node leaves |
-//! | [`augment`] | the data axis: what graph classifiers are trained on |
-//! | [`task`] | node and graph classification: data in, result out |
-//! | [`classifier`] | a trained model as attacks and inference see it: a graph in, class scores out |
-//! | [`robustness`] | how far answers move when inputs do: estimates and bounds |
+//! | [`depth`] | axis 2, how many rounds per node: exits and the policies that choose among them |
+//! | [`augment`] | axis 5, what a model is trained on |
+//! | [`perturb`] | what "a little different" means: norms, balls, flips, budgets |
+//! | [`classifier`] | a trained model as others see it: a graph in, class scores out |
+//! | [`inference`] | axis 4, how an answer is read off: agreement over a neighbourhood of inputs |
+//! | [`defense`] | what is done to a graph before a model sees it |
+//! | [`model`] | the meeting place: the value, what cannot be combined, fitting, the fitted model and its file |
 //! | [`attack`] | changes to features and edges that make answers wrong, within a budget |
-//! | [`inference`] | the inference axis: agreement over a neighbourhood of inputs |
-//! | [`experiment`] | the thesis' tables as data, and the runner |
+//! | [`robustness`] | how far answers move when inputs do: estimates and bounds |
+//! | [`study`] | a question with its runs, controls and paired differences |
+//! | [`thesis`] | recipes, constants by dataset, the tables as data, and the runner |
 
 pub mod attack;
 pub mod augment;
 pub mod classifier;
+pub mod defense;
 pub mod depth;
 pub mod error;
-pub mod experiment;
 pub mod features;
 pub mod inference;
+pub mod model;
 pub mod nn;
 pub mod operator;
+pub mod perturb;
+pub mod prelude;
 pub mod robustness;
-pub mod task;
+pub mod study;
 pub mod tensor;
+pub mod thesis;
 pub mod train;
 pub mod weights;
 
 pub use error::{Error, Result};
+pub use gnarl_graph as graph;

@@ -11,9 +11,10 @@ use gnarl::classifier::WhiteBox;
 use gnarl::features::FeatureScaling;
 use gnarl::inference::{Defended, Inference, Perturbed, Reading};
 use gnarl::nn::Network;
+use gnarl::perturb::{Ball, FlipLaw, Norm, Sampler};
 use gnarl::robustness::bounds::{Distance, operator_distance};
-use gnarl::robustness::estimate::{ScoreDistances, drawn_graph};
-use gnarl::robustness::{Ball, Bounds, Budget, Estimate, FlipLaw, Neighbourhood, Norm, Sampler, Settings, estimate};
+use gnarl::robustness::estimate::drawn_graph;
+use gnarl::robustness::{Bounds, Budget, Estimate, Region, ScoreDistances, Settings, estimate};
 use gnarl::task::node::{self, Preparation, Prepared, Run};
 use gnarl::train::Watch;
 use gnarl_graph::{Error, Graph, Split};
@@ -155,13 +156,13 @@ impl RobustnessArgs {
             Sampler::Thesis => FlipLaw::Binomial,
         };
         let one = |&epsilon: &f64| {
-            let ball = Ball::new(self.norm.unwrap_or(Norm::P(2.0)), epsilon, self.sampler)?;
-            let neighbourhood = match (self.target, self.flips) {
-                (Target::Both, Some(flips)) => Neighbourhood::Both { ball, flips, law },
-                (Target::Structure, _) => Neighbourhood::Structure { flips: whole(epsilon)?, law },
-                _ => Neighbourhood::Features(ball),
+            let ball = Ball::new(self.norm.unwrap_or(Norm::L2), epsilon, self.sampler)?;
+            let region = match (self.target, self.flips) {
+                (Target::Both, Some(flips)) => Region::Both { ball, flips, law },
+                (Target::Structure, _) => Region::Structure { flips: whole(epsilon)?, law },
+                _ => Region::Features(ball),
             };
-            let settings = Settings { neighbourhood, samples: self.samples, sigmas: self.sigma.clone(), seed };
+            let settings = Settings { region, samples: self.samples, sigmas: self.sigma.clone(), seed };
             settings.check(graph)?;
             Ok(settings)
         };
@@ -249,7 +250,7 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessR
         data,
         model: config.network.backbone.to_string(),
         target: args.target,
-        norm: (args.target != Target::Structure).then(|| args.norm.unwrap_or(Norm::P(2.0))),
+        norm: (args.target != Target::Structure).then(|| args.norm.unwrap_or(Norm::L2)),
         sampler: args.sampler,
         samples: args.samples,
         test_accuracy,
@@ -313,10 +314,10 @@ fn bound(
     settings: &Settings,
     estimates: &[Estimate],
 ) -> gnarl::Result<Vec<BoundReport>> {
-    let budget = match settings.neighbourhood {
-        Neighbourhood::Features(ball) => Budget::Features { norm: ball.norm(), epsilon: ball.epsilon() },
-        Neighbourhood::Structure { flips, .. } => Budget::Structure { flips },
-        Neighbourhood::Both { ball, flips, .. } => Budget::Both { norm: ball.norm(), epsilon: ball.epsilon(), flips },
+    let budget = match settings.region {
+        Region::Features(ball) => Budget::Features { norm: ball.norm(), epsilon: ball.epsilon() },
+        Region::Structure { flips, .. } => Budget::Structure { flips },
+        Region::Both { ball, flips, .. } => Budget::Both { norm: ball.norm(), epsilon: ball.epsilon(), flips },
     };
     let distance = match (budget, models.first()) {
         (Budget::Structure { .. }, Some(model)) => Some(farthest(model, graph, settings)?),

@@ -8,42 +8,79 @@
 use std::collections::HashSet;
 
 use gnarl_graph::Graph;
+use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::stream;
 use rand::RngExt;
+use serde::{Deserialize, Serialize};
 
-use super::budget::EdgeShare;
-use super::pairs::draw_pairs;
-use super::random_flips::{draw_edges, flip};
-use super::{Scene, refused};
+use super::method::{Method, OF_EDGES, Scene, TENTH, edges, refused};
 use crate::error::Result;
+use crate::perturb::{Budget, EdgeShare, draw_edges, draw_pairs, flipped};
 
-pub(super) fn attack(scene: &Scene<'_>, budget: EdgeShare, seed: u64) -> Result<Graph> {
-    let labels = scene.labels.ok_or_else(|| refused("dice goes by classes, and the graph has no labels"))?;
-    let (graph, flips) = (scene.graph, budget.flips(scene.graph));
-    let rng = &mut stream(seed, "dice", 0);
-    let together = |u: u32, v: u32| labels.get(u).is_some() && labels.get(u) == labels.get(v);
-    let apart = |u: u32, v: u32| labels.get(u).zip(labels.get(v)).is_some_and(|(a, b)| a != b);
+/// Edges within classes removed, between classes added.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Dice {
+    /// Share of the edges.
+    pub budget: f64,
+}
 
-    let internal: Vec<_> = graph.edges().filter(|&(u, v)| together(u, v)).collect();
-    let parted = (0..flips).filter(|_| rng.random_bool(0.5)).count().min(internal.len());
-    let mut order = draw_edges(internal, flips, rng);
-    let mut taken = HashSet::new();
-    let external = |u: u32, v: u32| apart(u, v) && !graph.has_edge(u, v);
-    let joined = draw_pairs(graph.num_nodes(), flips - parted, external, &mut taken, rng);
-    order.truncate(flips - joined.len());
-    order.extend(joined);
-    flip(graph, &order)
+impl Dice {
+    /// With this share of the edges.
+    pub const fn budget(budget: f64) -> Self {
+        Self { budget }
+    }
+}
+
+impl Default for Dice {
+    fn default() -> Self {
+        Self::budget(TENTH)
+    }
+}
+
+impl Choice for Dice {
+    const NAME: &'static str = "dice";
+    const ABOUT: &'static str = "edges within classes removed, between classes added";
+    const SETTINGS: &'static [Setting] = &[OF_EDGES];
+
+    fn check(&self) -> gnarl_graph::Result<()> {
+        edges(self.budget).map(drop)
+    }
+}
+
+impl Method for Dice {
+    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
+        let labels = scene.labels.ok_or_else(|| refused("dice goes by classes, and the graph has no labels"))?;
+        let (graph, flips) = (scene.graph, EdgeShare::new(self.budget)?.flips(scene.graph));
+        let rng = &mut stream(seed, "dice", 0);
+        let together = |u: u32, v: u32| labels.get(u).is_some() && labels.get(u) == labels.get(v);
+        let apart = |u: u32, v: u32| labels.get(u).zip(labels.get(v)).is_some_and(|(a, b)| a != b);
+
+        let internal: Vec<_> = graph.edges().filter(|&(u, v)| together(u, v)).collect();
+        let parted = (0..flips).filter(|_| rng.random_bool(0.5)).count().min(internal.len());
+        let mut order = draw_edges(internal, flips, rng);
+        let external = |u: u32, v: u32| apart(u, v) && !graph.has_edge(u, v);
+        let joined = draw_pairs(graph.num_nodes(), flips - parted, external, &mut HashSet::new(), rng);
+        order.truncate(flips - joined.len());
+        order.extend(joined);
+        Ok(flipped(graph, &order)?)
+    }
+
+    fn budget(&self) -> gnarl_graph::Result<Budget> {
+        edges(self.budget)
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::attack::testing::graph;
-    use crate::attack::{Attack, Kind, Options, Scene};
-    use gnarl_graph::{Graph, Labels};
+    use crate::attack::{Attack, Attacked};
+    use gnarl_graph::Labels;
 
-    fn attack(graph: &Graph, labels: Option<&Labels>, share: f64, seed: u64) -> crate::Result<crate::attack::Attacked> {
+    fn attack(graph: &Graph, labels: Option<&Labels>, share: f64, seed: u64) -> Result<Attacked> {
         let scene = Scene { graph, model: None, targets: &[], labels };
-        Attack::new(Kind::Dice, Some(share), Options::default()).unwrap().run(&scene, seed)
+        Attack::from(Dice::budget(share)).run(&scene, seed)
     }
 
     #[test]

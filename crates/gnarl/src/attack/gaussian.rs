@@ -1,38 +1,86 @@
 //! Gaussian noise on features (thesis ch. 5): every entry moves by a normal draw of deviation `psi / sqrt(K)`.
 
+use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::stream;
 use gnarl_graph::{DenseMatrix, Features, Graph};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
-use super::attacked::write_row;
-use super::budget::Noise;
-use super::{Scene, refused};
+use super::method::{Method, Scene, refused};
 use crate::error::Result;
+use crate::perturb::rows::write_row;
+use crate::perturb::{Budget, Noise};
 
-/// The noisy graph. Node `i` draws from a stream of its own. The features come out dense: `nodes · K` numbers.
-pub(super) fn attack(scene: &Scene<'_>, noise: Noise, seed: u64) -> Result<Graph> {
-    let features = scene.graph.features().ok_or_else(|| refused("the graph has no features to put noise on"))?;
-    let (n, k) = (features.num_rows(), features.num_cols());
-    let deviation = noise.psi() / (k.max(1) as f64).sqrt();
-    let mut data = vec![0f32; n * k];
-    data.par_chunks_mut(k.max(1)).enumerate().for_each(|(i, row)| {
-        write_row(features, i, row);
-        let rng = &mut stream(seed, "gaussian attack", i as u64);
-        for x in row {
-            let z: f64 = rng.sample(StandardNormal);
-            *x = (f64::from(*x) + deviation * z) as f32;
-        }
-    });
-    Ok(scene.graph.clone().with_features(Features::Dense(DenseMatrix::new(n, k, data)?))?)
+/// Noise on every feature.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Gaussian {
+    /// Psi.
+    pub budget: f64,
+}
+
+impl Gaussian {
+    /// With this psi.
+    pub const fn budget(budget: f64) -> Self {
+        Self { budget }
+    }
+}
+
+impl Default for Gaussian {
+    /// The thesis' psi.
+    fn default() -> Self {
+        Self::budget(0.5)
+    }
+}
+
+impl Choice for Gaussian {
+    const NAME: &'static str = "gaussian";
+    const ABOUT: &'static str = "noise on every feature";
+    const SETTINGS: &'static [Setting] =
+        &[Setting::new("budget", "X", "how much may change: psi, the expected norm of a node's noise [default: 0.5]")];
+
+    fn check(&self) -> gnarl_graph::Result<()> {
+        Noise::new(self.budget).map(drop)
+    }
+}
+
+impl Method for Gaussian {
+    /// Node `i` draws from a stream of its own. The features come out dense: `nodes · K` numbers.
+    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
+        let features = scene.graph.features().ok_or_else(|| refused("the graph has no features to put noise on"))?;
+        let (n, k) = (features.num_rows(), features.num_cols());
+        let deviation = Noise::new(self.budget)?.psi() / (k.max(1) as f64).sqrt();
+        let mut data = vec![0f32; n * k];
+        data.par_chunks_mut(k.max(1)).enumerate().for_each(|(i, row)| {
+            write_row(features, i, row);
+            let rng = &mut stream(seed, "gaussian attack", i as u64);
+            for x in row {
+                let z: f64 = rng.sample(StandardNormal);
+                *x = (f64::from(*x) + deviation * z) as f32;
+            }
+        });
+        Ok(scene.graph.clone().with_features(Features::Dense(DenseMatrix::new(n, k, data)?))?)
+    }
+
+    fn budget(&self) -> gnarl_graph::Result<Budget> {
+        Noise::new(self.budget).map(Budget::Noise)
+    }
+
+    fn unit(&self) -> &'static str {
+        "psi, the expected norm of a node's noise: each entry's deviation is psi / sqrt(features)"
+    }
+
+    fn changes_features(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::attack::testing::graph;
-    use crate::attack::{Attack, Kind, Options, Scene};
-    use gnarl_graph::{DenseMatrix, Features, Graph};
+    use super::*;
+    use crate::attack::Attack;
 
     #[test]
     fn noise_has_the_size_and_shape_asked_for() {
@@ -40,7 +88,7 @@ mod tests {
         let features = Features::Dense(DenseMatrix::new(n, k, vec![2.0; n * k]).unwrap());
         let graph = Graph::empty(n).unwrap().with_features(features).unwrap();
         let scene = Scene { graph: &graph, model: None, targets: &[], labels: None };
-        let attacked = Attack::new(Kind::Gaussian, Some(psi), Options::default()).unwrap().run(&scene, 3).unwrap();
+        let attacked = Attack::from(Gaussian::budget(psi)).run(&scene, 3).unwrap();
         let noise: Vec<f64> = attacked.graph.features().unwrap().values().iter().map(|&x| f64::from(x) - 2.0).collect();
         let deviation = psi / 10.0;
         let count = (n * k) as f64;
@@ -57,9 +105,7 @@ mod tests {
     fn a_graph_without_features_is_refused() {
         let bare = Graph::from_edges(3, [(0, 1)]).unwrap().0;
         let scene = Scene { graph: &bare, model: None, targets: &[], labels: None };
-        let attack = Attack::new(Kind::Gaussian, Some(0.5), Options::default()).unwrap();
-        let e = attack.run(&scene, 0).unwrap_err().to_string();
+        let e = Attack::from(Gaussian::default()).run(&scene, 0).unwrap_err().to_string();
         assert_eq!(e, "attack: the graph has no features to put noise on");
-        assert_ne!(graph(1).num_edges(), 0);
     }
 }

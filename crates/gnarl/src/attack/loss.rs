@@ -1,39 +1,17 @@
 //! What an attacker who follows gradients climbs, and when one attempt is better than another.
 
-use std::fmt;
-use std::str::FromStr;
-
-use gnarl_graph::Error;
-use serde::Serialize;
+use gnarl_graph::named;
 
 use crate::train::argmax;
 
-/// What is climbed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Loss {
-    /// `-Σ tanh(m_i / s)` over the margins `m_i` by which the right class leads (Geisler et al. 2021). Answers that are far right or
-    /// already wrong count little: effort goes where it decides something. s is the mean size of the margins at the start.
-    Margin,
-    /// The cross-entropy. Answers that are already wrong count most.
-    CrossEntropy,
-}
-
-impl fmt::Display for Loss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == Loss::Margin { "margin" } else { "cross-entropy" })
-    }
-}
-
-impl FromStr for Loss {
-    type Err = Error;
-
-    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        match name.to_lowercase().as_str() {
-            "margin" => Ok(Loss::Margin),
-            "cross-entropy" => Ok(Loss::CrossEntropy),
-            _ => Err(Error::unknown("loss", name, ["margin", "cross-entropy"])),
-        }
+named! {
+    /// What is climbed.
+    pub enum Loss as "loss" {
+        /// `-Σ tanh(m_i / s)` over the margins `m_i` by which the right class leads (Geisler et al. 2021). Answers that are far right
+        /// or already wrong count little: effort goes where it decides something. s is the mean size of the margins at the start.
+        Margin = "margin",
+        /// The cross-entropy. Answers that are already wrong count most.
+        CrossEntropy = "cross-entropy",
     }
 }
 

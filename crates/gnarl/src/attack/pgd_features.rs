@@ -1,88 +1,158 @@
 //! Projected gradient ascent on features (Madry et al. 2018; thesis ch. 5, budget 15 %): from several starting points, steps along the
 //! gradient of the loss on the target nodes, each followed by a projection on the budget; the best attempt is kept.
 //!
-//! All that a network hears of features X is often `X Q` for a narrow orthonormal Q ([`Reduced`](crate::classifier::Reduced)). Then a
+//! All that a network uses of features X is often `X Q` for a narrow orthonormal Q ([`Reduced`](crate::classifier::Reduced)). Then a
 //! gradient by X is one by `X Q` times Qᵀ, it never leaves the space of Q, and in L2 the search is done on the `nodes · dim`
 //! coordinates with the same result. In Linf the perturbation has all its entries, but gradients and products are formed for some
 //! rows at a time.
 
 use candle_core::{Device, Tensor, Var};
+use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::stream;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Features, Graph};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::attacked::write_row;
-use super::budget::{FeatureBudget, Norm, Radii};
 use super::loss::{Loss, Objective, Standing};
-use super::{Kind, Scene, refused};
+use super::method::{Method, Scene, refused};
 use crate::classifier::{Reduced, WhiteBox};
 use crate::error::Result;
 use crate::nn::{Input, Propagation};
+use crate::perturb::rows::{scale_to, shrink_to, write_row};
+use crate::perturb::{Budget, FeatureBudget, Norm, Radii, Scope};
 
 /// How perturbations of features are sought.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PgdFeatures {
+    /// Share of the features' norm.
+    pub budget: f64,
+    /// The norm, L2 or L-infinity.
+    pub norm: Norm,
+    /// Whether every node has a budget or the whole matrix one.
+    pub scope: Scope,
+    /// What is climbed.
+    pub loss: Loss,
     /// Steps from each starting point.
     pub steps: usize,
     /// Starting points: the features as they are, then random ones.
     pub starts: usize,
-    /// What is climbed.
-    pub loss: Loss,
     /// The share of a node's entries that may move, those the search moves furthest. With less than half, the median entry stays
     /// as it was, which is where a defence would read off noise.
     pub support: f64,
 }
 
-impl Default for PgdFeatures {
-    fn default() -> Self {
-        Self { steps: 100, starts: 2, loss: Loss::Margin, support: 1.0 }
+impl PgdFeatures {
+    /// With this share of every node's L2 norm and the usual search.
+    pub const fn budget(budget: f64) -> Self {
+        let (norm, scope, loss) = (Norm::L2, Scope::Node, Loss::Margin);
+        Self { budget, norm, scope, loss, steps: 100, starts: 2, support: 1.0 }
+    }
+
+    fn feature_budget(&self) -> gnarl_graph::Result<FeatureBudget> {
+        FeatureBudget::new(self.budget, self.norm, self.scope)
     }
 }
 
-impl PgdFeatures {
-    /// Refuses a search of nothing.
-    pub fn check(&self) -> gnarl_graph::Result<()> {
+impl Default for PgdFeatures {
+    /// The thesis' 15 %.
+    fn default() -> Self {
+        Self::budget(0.15)
+    }
+}
+
+impl Choice for PgdFeatures {
+    const NAME: &'static str = "pgd-features";
+    const ABOUT: &'static str = "gradient ascent on features";
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new("budget", "X", "how much may change: a share of the features' norm [default: 0.15]"),
+        Setting::new("norm", "P", "the norm of a budget of features: 2 or inf [default: 2]"),
+        Setting::new(
+            "scope",
+            "WHOSE",
+            "whether every node has a budget or the whole matrix one: node or matrix [default: node]",
+        ),
+        LOSS,
+        STEPS,
+        Setting::new("starts", "N", "starting points of the ascent [default: 2]"),
+        Setting::new(
+            "support",
+            "SHARE",
+            "share of a node's features that may move; below one half a defence by the median sees nothing [default: 1]",
+        ),
+    ];
+
+    fn check(&self) -> gnarl_graph::Result<()> {
+        let refuse = |name: &str, what: String| Err(GraphError::setting(name, what));
+        self.feature_budget()?;
+        if !matches!(self.norm, Norm::L2 | Norm::Infinity) {
+            return refuse("norm", format!("{} has no projection here: 2 or inf is needed", self.norm));
+        }
         for (name, count) in [("steps", self.steps), ("starts", self.starts)] {
             if count == 0 {
-                return Err(GraphError::argument("attack", format!("{name} must be at least 1")));
+                return refuse(name, "must be at least 1".into());
             }
         }
         if !(self.support > 0.0 && self.support <= 1.0) {
-            let what = format!("support {} must be above 0 and at most 1", self.support);
-            return Err(GraphError::argument("attack", what));
+            return refuse("support", format!("{} must be above 0 and at most 1", self.support));
+        }
+        if self.support < 1.0 && (self.norm, self.scope) == (Norm::L2, Scope::Matrix) {
+            return refuse("support", "is for a budget of every node, not of the whole matrix".into());
         }
         Ok(())
     }
 }
+
+/// Of every ascent: what is climbed.
+pub(super) const LOSS: Setting =
+    Setting::new("loss", "NAME", "what is climbed, margin or cross-entropy [default: margin]");
+/// Of every ascent: how long.
+pub(super) const STEPS: Setting = Setting::new("steps", "N", "steps of ascent [default: 100]");
 
 /// The first step, as a share of the radius; the steps shrink to nothing in a straight line.
 const FIRST_STEP: f64 = 0.5;
 /// Entries of a feature matrix that are formed at once.
 const BLOCK_ENTRIES: usize = 1 << 22;
 
-pub(super) fn attack(scene: &Scene<'_>, budget: FeatureBudget, settings: PgdFeatures, seed: u64) -> Result<Graph> {
-    let model = scene.white_box(Kind::PgdFeatures)?;
-    let targets = scene.some_targets(Kind::PgdFeatures)?;
-    let features = scene.graph.features().ok_or_else(|| refused("the graph has no features to attack"))?;
-    if features.num_cols() == 0 {
-        return Ok(scene.graph.clone());
-    }
-    let field = Field::new(model, scene.graph, features, budget.radii(features), settings.support)?;
-    let clean = field.scores(&field.base)?;
-    let width = model.network().num_classes();
-    let objective = Objective::new(settings.loss, targets, &clean, width);
-    let mut best = (objective.standing(&clean), field.nothing());
-    for start in 0..settings.starts {
-        let from = if start == 0 { field.nothing() } else { field.random_start(seed, start as u64) };
-        let found = field.climb(from, &objective, settings.steps)?;
-        if found.0.beats(&best.0) {
-            best = found;
+impl Method for PgdFeatures {
+    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
+        let model = scene.white_box::<Self>()?;
+        let targets = scene.some_targets::<Self>()?;
+        let features = scene.graph.features().ok_or_else(|| refused("the graph has no features to attack"))?;
+        if features.num_cols() == 0 {
+            return Ok(scene.graph.clone());
         }
+        let field = Field::new(model, scene.graph, features, self.feature_budget()?.radii(features), self.support)?;
+        let clean = field.scores(&field.base)?;
+        let objective = Objective::new(self.loss, targets, &clean, model.network().num_classes());
+        let mut best = (objective.standing(&clean), field.nothing());
+        for start in 0..self.starts {
+            let from = if start == 0 { field.nothing() } else { field.random_start(seed, start as u64) };
+            let found = field.climb(from, &objective, self.steps)?;
+            if found.0.beats(&best.0) {
+                best = found;
+            }
+        }
+        field.apply(scene.graph, &best.1)
     }
-    field.apply(scene.graph, &best.1)
+
+    fn budget(&self) -> gnarl_graph::Result<Budget> {
+        self.feature_budget().map(Budget::Features)
+    }
+
+    fn unit(&self) -> &'static str {
+        "share of the features' norm"
+    }
+
+    fn changes_features(&self) -> bool {
+        true
+    }
+
+    fn needs_gradients(&self) -> bool {
+        true
+    }
 }
 
 /// Where perturbations live and how they are judged.
@@ -90,7 +160,7 @@ struct Field<'a> {
     model: &'a WhiteBox,
     features: &'a Features,
     propagation: Propagation,
-    /// What the network hears of the features: `X Q`, or X.
+    /// What the network uses of the features: `X Q`, or X.
     base: Tensor,
     reduced: Option<&'a Reduced>,
     /// Numbers in a row of a perturbation.
@@ -103,18 +173,15 @@ struct Field<'a> {
 impl<'a> Field<'a> {
     fn new(model: &'a WhiteBox, graph: &Graph, features: &'a Features, radii: Radii, support: f64) -> Result<Self> {
         let support = (support < 1.0).then(|| ((support * features.num_cols() as f64) as usize).max(1));
-        if support.is_some() && radii.together.is_some() {
-            return Err(refused("a support is for a budget of every node, not of the whole matrix"));
-        }
         let input = model.input(graph)?;
         let reduced = model.reduced()?;
         let base = match reduced {
             Some(reduced) => reduced.coordinates(&input)?,
             None => input.to_dense()?,
         };
-        // In L2 a perturbation need not leave what is heard.
+        // In L2 a perturbation need not leave the space of Q.
         let width = match (radii.norm, reduced) {
-            (Norm::L2, Some(reduced)) if support.is_none() => reduced.dim(),
+            (Norm::P(_), Some(reduced)) if support.is_none() => reduced.dim(),
             _ => features.num_cols(),
         };
         Ok(Self {
@@ -137,7 +204,7 @@ impl<'a> Field<'a> {
         vec![0.0; self.num_rows() * self.width]
     }
 
-    /// The basis, where perturbations have more entries than are heard.
+    /// The basis, where perturbations have more entries than the network uses.
     fn basis(&self) -> Option<&Tensor> {
         self.reduced.filter(|reduced| reduced.dim() != self.width).map(|reduced| &reduced.basis)
     }
@@ -149,8 +216,8 @@ impl<'a> Field<'a> {
         delta.par_chunks_mut(self.width).enumerate().for_each(|(i, row)| {
             let rng = &mut stream(seed, &purpose, i as u64);
             match self.radii.norm {
-                Norm::L2 => row.iter_mut().for_each(|d| *d = rng.sample::<f64, _>(StandardNormal) as f32),
-                Norm::Linf => row.iter_mut().for_each(|d| *d = if rng.random_bool(0.5) { 1.0 } else { -1.0 }),
+                Norm::Infinity => row.iter_mut().for_each(|d| *d = if rng.random_bool(0.5) { 1.0 } else { -1.0 }),
+                Norm::P(_) => row.iter_mut().for_each(|d| *d = rng.sample::<f64, _>(StandardNormal) as f32),
             }
             // With a budget for all, rows keep their sizes relative to each other.
             if self.radii.together.is_none() {
@@ -177,8 +244,8 @@ impl<'a> Field<'a> {
     fn climb(&self, mut delta: Vec<f32>, objective: &Objective<'_>, steps: usize) -> Result<(Standing, Vec<f32>)> {
         let mut best: Option<(Standing, Vec<f32>)> = None;
         for step in 0..=steps {
-            let heard = Var::from_tensor(&self.heard(&delta)?)?;
-            let scores = self.forward(heard.as_tensor())?;
+            let input = Var::from_tensor(&self.input_with(&delta)?)?;
+            let scores = self.forward(input.as_tensor())?;
             let (standing, slope) = objective.standing_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?);
             if best.as_ref().is_none_or(|(kept, _)| standing.beats(kept)) {
                 best = Some((standing, delta.clone()));
@@ -188,26 +255,26 @@ impl<'a> Field<'a> {
             }
             let slope = Tensor::from_vec(slope, scores.shape(), &Device::Cpu)?;
             let grads = (scores * slope)?.sum_all()?.backward()?;
-            let Some(gradient) = grads.get(&heard) else { break };
+            let Some(gradient) = grads.get(&input) else { break };
             let share = FIRST_STEP * (1.0 - step as f64 / steps as f64);
             self.step(&mut delta, gradient, share)?;
         }
         Ok(best.expect("the start is looked at"))
     }
 
-    fn forward(&self, heard: &Tensor) -> Result<Tensor> {
+    fn forward(&self, input: &Tensor) -> Result<Tensor> {
         match self.reduced {
-            Some(reduced) => self.model.forward_reduced(reduced, &self.propagation, heard),
-            None => self.model.forward(&self.propagation, &Input::Dense(heard.clone())),
+            Some(reduced) => self.model.forward_reduced(reduced, &self.propagation, input),
+            None => self.model.forward(&self.propagation, &Input::Dense(input.clone())),
         }
     }
 
-    fn scores(&self, heard: &Tensor) -> Result<Vec<f32>> {
-        Ok(self.forward(heard)?.flatten_all()?.to_vec1()?)
+    fn scores(&self, input: &Tensor) -> Result<Vec<f32>> {
+        Ok(self.forward(input)?.flatten_all()?.to_vec1()?)
     }
 
-    /// What is heard of the features with a perturbation.
-    fn heard(&self, delta: &[f32]) -> Result<Tensor> {
+    /// What the network uses of the features with a perturbation.
+    fn input_with(&self, delta: &[f32]) -> Result<Tensor> {
         let Some(basis) = self.basis() else {
             return Ok((&self.base + Tensor::from_slice(delta, self.base.shape(), &Device::Cpu)?)?);
         };
@@ -223,7 +290,7 @@ impl<'a> Field<'a> {
         (BLOCK_ENTRIES / self.width).max(1)
     }
 
-    /// One step of `share` of the radius along the gradient by what is heard, and back into the budget.
+    /// One step of `share` of the radius along the gradient by the network's input, and back into the budget.
     fn step(&self, delta: &mut [f32], gradient: &Tensor, share: f64) -> Result<()> {
         if let Some(together) = self.radii.together {
             let gradient = gradient.flatten_all()?.to_vec1::<f32>()?;
@@ -243,37 +310,29 @@ impl<'a> Field<'a> {
             let part = transposed.as_ref().map_or_else(|| Ok(part.clone()), |t| part.matmul(&t.contiguous()?))?;
             let part = part.flatten_all()?.to_vec1::<f32>()?;
             let here = &mut delta[first * self.width..(first + count) * self.width];
-            here.par_chunks_mut(self.width).zip(part.par_chunks(self.width)).enumerate().for_each(
-                |(i, (row, slope))| {
-                    let radius = self.radii.rows[first + i];
-                    match self.radii.norm {
-                        Norm::L2 => {
-                            let length = length(slope);
-                            if length > 0.0 {
-                                let by = share * radius / length;
-                                row.iter_mut().zip(slope).for_each(|(d, &g)| *d += (by * f64::from(g)) as f32);
-                            }
-                        }
-                        Norm::Linf => {
-                            let by = (share * radius) as f32;
-                            let way = |g: f32| {
-                                if g > 0.0 {
-                                    by
-                                } else if g < 0.0 {
-                                    -by
-                                } else {
-                                    0.0
-                                }
-                            };
-                            row.iter_mut().zip(slope).for_each(|(d, &g)| *d += way(g));
-                        }
-                    }
-                    self.keep_support(row);
-                    shrink_to(row, radius, self.radii.norm);
-                },
-            );
+            let rows = here.par_chunks_mut(self.width).zip(part.par_chunks(self.width)).enumerate();
+            rows.for_each(|(i, (row, slope))| self.step_row(row, slope, self.radii.rows[first + i], share));
         }
         Ok(())
+    }
+
+    fn step_row(&self, row: &mut [f32], slope: &[f32], radius: f64, share: f64) {
+        match self.radii.norm {
+            Norm::Infinity => {
+                let by = (share * radius) as f32;
+                row.iter_mut().zip(slope).filter(|(_, g)| **g > 0.0).for_each(|(d, _)| *d += by);
+                row.iter_mut().zip(slope).filter(|(_, g)| **g < 0.0).for_each(|(d, _)| *d -= by);
+            }
+            Norm::P(_) => {
+                let length = length(slope);
+                if length > 0.0 {
+                    let by = share * radius / length;
+                    row.iter_mut().zip(slope).for_each(|(d, &g)| *d += (by * f64::from(g)) as f32);
+                }
+            }
+        }
+        self.keep_support(row);
+        shrink_to(row, radius, self.radii.norm);
     }
 
     /// The graph with perturbed features. They are rounded to `f32` here, which may take a row over its budget by a digit: it is
@@ -283,7 +342,7 @@ impl<'a> Field<'a> {
             return Ok(graph.clone());
         }
         let lift = match (self.radii.norm, self.reduced) {
-            (Norm::L2, Some(reduced)) if self.support.is_none() => Some(reduced.basis.t()?.contiguous()?),
+            (Norm::P(_), Some(reduced)) if self.support.is_none() => Some(reduced.basis.t()?.contiguous()?),
             _ => None,
         };
         let (rows, cols) = (self.num_rows(), self.features.num_cols());
@@ -338,50 +397,25 @@ fn move_row(row: &mut [f32], by: &[f32], share: f64, radius: f64, norm: Norm) ->
 }
 
 fn length(values: &[f32]) -> f64 {
-    values.iter().map(|&v| f64::from(v).powi(2)).sum::<f64>().sqrt()
-}
-
-/// Scales to this norm; zeros stay.
-fn scale_to(values: &mut [f32], size: f64, norm: Norm) {
-    let now = norm.of(values.iter().map(|&v| f64::from(v)));
-    if now > 0.0 {
-        let by = size / now;
-        values.iter_mut().for_each(|v| *v = (f64::from(*v) * by) as f32);
-    }
-}
-
-/// The nearest point whose norm is at most `radius`.
-fn shrink_to(values: &mut [f32], radius: f64, norm: Norm) {
-    match norm {
-        Norm::L2 => {
-            if length(values) > radius {
-                scale_to(values, radius, norm);
-            }
-        }
-        Norm::Linf => {
-            let radius = radius as f32;
-            values.iter_mut().for_each(|v| *v = v.clamp(-radius, radius));
-        }
-    }
+    Norm::L2.of(values.iter().map(|&v| f64::from(v)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::attack::testing::{accuracy, graph, targets, trained, untrained};
-    use crate::attack::{Attack, Attacked, Options, Scope};
+    use crate::attack::{Attack, Attacked};
     use crate::classifier::{Classifier, to_matrix};
     use crate::nn::Backbone;
 
-    fn run(model: &dyn Classifier, graph: &Graph, share: f64, options: Options, seed: u64) -> Attacked {
+    fn run(model: &dyn Classifier, graph: &Graph, pgd: PgdFeatures) -> Attacked {
         let targets = targets(graph);
         let scene = Scene { graph, model: Some(model), targets: &targets, labels: graph.labels() };
-        Attack::new(Kind::PgdFeatures, Some(share), options).unwrap().run(&scene, seed).unwrap()
+        Attack::from(pgd).run(&scene, 1).unwrap()
     }
 
-    fn options(norm: Norm, scope: Scope) -> Options {
-        Options { norm: Some(norm), scope: Some(scope), steps: Some(30), starts: Some(2), ..Options::default() }
-    }
+    const MEASURES: [(Norm, Scope); 3] =
+        [(Norm::L2, Scope::Node), (Norm::L2, Scope::Matrix), (Norm::Infinity, Scope::Node)];
 
     fn loss(model: &dyn Classifier, graph: &Graph, at: &Graph, loss: Loss) -> f64 {
         let targets = targets(graph);
@@ -407,13 +441,12 @@ mod tests {
     #[test]
     fn it_beats_noise_of_the_same_norm_on_trained_and_random_models() {
         let graph = graph(1);
-        for (norm, scope) in [(Norm::L2, Scope::Node), (Norm::L2, Scope::Matrix), (Norm::Linf, Scope::Node)] {
+        for (norm, scope) in MEASURES {
             for climbed in [Loss::Margin, Loss::CrossEntropy] {
                 for model in [trained(&graph, Backbone::Gcn), untrained(&graph, Backbone::Gin)] {
-                    let options = Options { loss: Some(climbed), ..options(norm, scope) };
-                    let attacked = run(&model, &graph, 0.3, options, 1).graph;
-                    let budget = FeatureBudget::new(0.3, norm, scope).unwrap();
-                    let radii = budget.radii(graph.features().unwrap());
+                    let pgd = PgdFeatures { norm, scope, loss: climbed, steps: 30, ..PgdFeatures::budget(0.3) };
+                    let attacked = run(&model, &graph, pgd).graph;
+                    let radii = pgd.feature_budget().unwrap().radii(graph.features().unwrap());
                     let by_pgd = loss(&model, &graph, &attacked, climbed);
                     for seed in 0..5 {
                         let noisy = noise(&graph, &radii, seed);
@@ -431,11 +464,11 @@ mod tests {
         let graph = graph(1);
         let model = trained(&graph, Backbone::Gcn);
         let before = accuracy(&model, &graph, &graph);
-        let after = accuracy(&model, &graph, &run(&model, &graph, 0.5, Options::default(), 1).graph);
+        let after = accuracy(&model, &graph, &run(&model, &graph, PgdFeatures::budget(0.5)).graph);
         assert!(before > 80.0 && after < before - 20.0, "{before} to {after}");
     }
 
-    /// The search in fewer coordinates is the search in all of them: same slope, same heard perturbation.
+    /// The search in fewer coordinates is the search in all of them: same slope, same perturbation of `X Q`.
     #[test]
     fn the_reduced_gradient_is_the_gradient() {
         let graph = graph(3);
@@ -454,27 +487,43 @@ mod tests {
     }
 
     #[test]
-    fn more_steps_and_more_starts_never_hurt_and_every_option_matters() {
+    fn every_setting_matters() {
         let graph = graph(1);
         let model = trained(&graph, Backbone::Gcn);
-        let of = |options: Options| run(&model, &graph, 0.3, options, 1).graph.features().unwrap().to_dense();
-        let usual = Options { steps: Some(5), starts: Some(1), ..Options::default() };
+        let of = |pgd: PgdFeatures| run(&model, &graph, pgd).graph.features().unwrap().to_dense();
+        let usual = PgdFeatures { steps: 5, starts: 1, ..PgdFeatures::budget(0.3) };
         let base = of(usual);
+        assert_eq!(of(usual), base);
         for other in [
-            Options { norm: Some(Norm::Linf), ..usual },
-            Options { scope: Some(Scope::Matrix), ..usual },
-            Options { loss: Some(Loss::CrossEntropy), ..usual },
-            Options { steps: Some(6), ..usual },
+            PgdFeatures { norm: Norm::Infinity, ..usual },
+            PgdFeatures { scope: Scope::Matrix, ..usual },
+            PgdFeatures { loss: Loss::CrossEntropy, ..usual },
+            PgdFeatures { steps: 6, ..usual },
+            PgdFeatures { budget: 0.2, ..usual },
+            PgdFeatures { support: 0.5, ..usual },
         ] {
             assert_ne!(of(other), base, "{other:?}");
         }
-        let standing = |starts| {
-            let graph_at = run(&model, &graph, 0.3, Options { starts: Some(starts), ..usual }, 1).graph;
-            accuracy(&model, &graph, &graph_at)
+        let refusal = |pgd: PgdFeatures| pgd.check().unwrap_err().to_string();
+        assert_eq!(refusal(PgdFeatures { steps: 0, ..usual }), "steps: must be at least 1");
+        assert_eq!(refusal(PgdFeatures { starts: 0, ..usual }), "starts: must be at least 1");
+        let e = refusal(PgdFeatures { norm: Norm::P(3.0), ..usual });
+        assert_eq!(e, "norm: 3 has no projection here: 2 or inf is needed");
+    }
+
+    /// One step is half a radius along one gradient. Of several starting points the best is kept, the first among them.
+    #[test]
+    fn more_steps_find_more_and_more_starts_never_less() {
+        let graph = graph(1);
+        let model = trained(&graph, Backbone::Gcn);
+        let of = |steps, starts| {
+            let pgd = PgdFeatures { steps, starts, loss: Loss::CrossEntropy, ..PgdFeatures::budget(0.3) };
+            let at = run(&model, &graph, pgd).graph;
+            (accuracy(&model, &graph, &at), loss(&model, &graph, &at, Loss::CrossEntropy))
         };
-        assert!(standing(4) <= standing(1));
-        let e = Attack::new(Kind::PgdFeatures, None, Options { steps: Some(0), ..usual }).unwrap_err().to_string();
-        assert_eq!(e, "attack: steps must be at least 1");
+        let (one, many) = (of(1, 1), of(30, 1));
+        assert!(many.0 < one.0 || many.1 > one.1, "{one:?} in a step, {many:?} in thirty");
+        assert!(of(30, 4).0 <= many.0, "{many:?}");
     }
 
     #[test]
@@ -482,22 +531,21 @@ mod tests {
         let graph = graph(1);
         let model = trained(&graph, Backbone::Gcn);
         for share in [1e-12, 1e-8, 1e-4, 1e3] {
-            for (norm, scope) in [(Norm::L2, Scope::Node), (Norm::L2, Scope::Matrix), (Norm::Linf, Scope::Node)] {
+            for (norm, scope) in MEASURES {
                 // Every attack ends with the check.
-                run(&model, &graph, share, Options { steps: Some(3), ..options(norm, scope) }, 1);
+                run(&model, &graph, PgdFeatures { norm, scope, steps: 3, ..PgdFeatures::budget(share) });
             }
         }
     }
 
     #[test]
-    fn a_support_leaves_the_other_entries_alone_and_takes_some_of_the_strength() {
+    fn a_support_leaves_the_other_entries_alone() {
         let graph = graph(1);
-        let (model, targets) = (trained(&graph, Backbone::Gcn), targets(&graph));
-        let scene = Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels() };
+        let model = trained(&graph, Backbone::Gcn);
         let columns = graph.features().unwrap().num_cols();
-        let moved = |share: f64| {
-            let options = Options { steps: Some(20), starts: Some(1), support: Some(share), ..Options::default() };
-            let attacked = Attack::new(Kind::PgdFeatures, Some(0.3), options).unwrap().run(&scene, 1).unwrap();
+        let moved = |support: f64| {
+            let attacked =
+                run(&model, &graph, PgdFeatures { steps: 20, starts: 1, support, ..PgdFeatures::budget(0.3) });
             let (mut before, mut after) = (vec![0f32; columns], vec![0f32; columns]);
             let most = (0..graph.num_nodes()).map(|i| {
                 write_row(graph.features().unwrap(), i, &mut before);
@@ -509,13 +557,12 @@ mod tests {
         let few = moved(0.4);
         assert!(few > 0 && few <= (0.4 * columns as f64) as usize, "{few} of {columns}");
         assert!(moved(1.0) > few);
-        for wrong in [0.0, -1.0, 1.5, f64::NAN] {
-            let options = Options { support: Some(wrong), ..Options::default() };
-            let e = Attack::new(Kind::PgdFeatures, None, options).unwrap_err().to_string();
-            assert!(e.contains("support"), "{e}");
+        for support in [0.0, -1.0, 1.5, f64::NAN] {
+            let e = PgdFeatures { support, ..PgdFeatures::default() }.check().unwrap_err().to_string();
+            assert_eq!(e, format!("support: {support} must be above 0 and at most 1"));
         }
-        let options = Options { support: Some(0.4), scope: Some(Scope::Matrix), ..Options::default() };
-        let e = Attack::new(Kind::PgdFeatures, None, options).unwrap().run(&scene, 1).unwrap_err().to_string();
-        assert!(e.contains("whole matrix"), "{e}");
+        let matrix = PgdFeatures { support: 0.4, scope: Scope::Matrix, ..PgdFeatures::default() };
+        assert!(matrix.check().unwrap_err().to_string().contains("whole matrix"));
+        assert!(PgdFeatures { norm: Norm::Infinity, ..matrix }.check().is_ok());
     }
 }

@@ -2,59 +2,80 @@
 //!
 //! Every edge and a block of pairs without an edge have a flip variable in 0 to 1 ([`Relaxed`]). A step goes along the gradient of the
 //! loss and back to variables that sum to at most the budget. In the first part of the search pairs that were left at zero make room for
-//! new ones, so that many more are seen than are held. In the end whole flips are drawn with the variables as probabilities, the
-//! largest ones are tried besides, and the best draw is kept. Memory grows with edges plus block, never with nodes squared.
+//! new ones, so that many more are seen than are held. In the end the variables are rounded: whole flips are drawn with
+//! them as probabilities, the largest ones are tried besides, and the best rounding is kept. Memory grows with edges plus block, never with nodes squared.
 
 use std::collections::HashSet;
 
 use candle_core::{Device, Tensor, Var};
+use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{Error as GraphError, Graph};
 use rand::RngExt;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::budget::EdgeShare;
 use super::loss::{Loss, Objective};
-use super::pairs::{Pair, draw_pairs};
-use super::random_flips::flip;
+use super::method::{Method, OF_EDGES, Scene, TENTH, edges, refused, without_gradients};
+use super::pgd_features::{LOSS, STEPS};
 use super::relaxed::Relaxed;
-use super::{Kind, Scene, refused};
 use crate::classifier::{Classifier, WhiteBox};
 use crate::error::Result;
 use crate::nn::{Input, Propagation, UsualOperator};
 use crate::operator::OperatorChoice;
+use crate::perturb::{Budget, EdgeShare, Pair, draw_pairs, flipped};
 
 /// How flips are sought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PgdStructure {
+    /// Share of the edges.
+    pub budget: f64,
+    /// What is climbed.
+    pub loss: Loss,
     /// Steps of ascent.
     pub steps: usize,
     /// Pairs without an edge that have a variable at a time.
     pub block: usize,
-    /// Draws of whole flips.
-    pub draws: usize,
-    /// What is climbed.
-    pub loss: Loss,
-}
-
-impl Default for PgdStructure {
-    /// 20 draws are Xu et al.'s.
-    fn default() -> Self {
-        Self { steps: 100, block: 50_000, draws: 20, loss: Loss::Margin }
-    }
+    /// Roundings of the variables to whole flips, of which the best is kept.
+    pub roundings: usize,
 }
 
 impl PgdStructure {
+    /// With this share of the edges and the usual search; 20 roundings are Xu et al.'s.
+    pub const fn budget(budget: f64) -> Self {
+        Self { budget, loss: Loss::Margin, steps: 100, block: 50_000, roundings: 20 }
+    }
+}
+
+impl Default for PgdStructure {
+    fn default() -> Self {
+        Self::budget(TENTH)
+    }
+}
+
+impl Choice for PgdStructure {
+    const NAME: &'static str = "pgd-structure";
+    const ABOUT: &'static str = "gradient ascent on edges";
+    const SETTINGS: &'static [Setting] = &[
+        OF_EDGES,
+        LOSS,
+        STEPS,
+        Setting::new("block", "PAIRS", "pairs without an edge that are looked at together [default: 50000]"),
+        Setting::new("roundings", "N", "roundings to whole flips, of which the best is kept [default: 20]"),
+    ];
+
     /// Refuses a search of nothing and a block that no machine holds.
-    pub fn check(&self) -> gnarl_graph::Result<()> {
-        for (name, count) in [("steps", self.steps), ("draws", self.draws)] {
+    fn check(&self) -> gnarl_graph::Result<()> {
+        edges(self.budget)?;
+        for (name, count) in [("steps", self.steps), ("roundings", self.roundings)] {
             if count == 0 {
-                return Err(GraphError::argument("attack", format!("{name} must be at least 1")));
+                return Err(GraphError::setting(name, "must be at least 1"));
             }
         }
         if self.block > MAX_BLOCK {
-            let what = format!("a block of {} pairs: at most {MAX_BLOCK} can be held", self.block);
-            return Err(GraphError::argument("attack", what));
+            let what = format!("{} pairs: at most {MAX_BLOCK} can be held", self.block);
+            return Err(GraphError::setting("block", what));
         }
         Ok(())
     }
@@ -70,31 +91,40 @@ const EXCHANGE_EVERY: usize = 3;
 /// Variables up to this count as unused.
 const UNUSED: f32 = 1e-6;
 
-pub(super) fn attack(scene: &Scene<'_>, budget: EdgeShare, settings: PgdStructure, seed: u64) -> Result<Graph> {
-    let model = scene.white_box(Kind::PgdStructure)?;
-    let targets = scene.some_targets(Kind::PgdStructure)?;
-    let flips = budget.flips(scene.graph);
-    if flips == 0 {
-        return Ok(scene.graph.clone());
-    }
-    let clean = model.scores(scene.graph)?;
-    let objective = Objective::new(settings.loss, targets, clean.data(), clean.num_cols());
-    let rng = &mut stream(seed, "pgd structure", 0);
-    let mut search = Search::new(model, scene.graph, settings.block, rng)?;
-    search.check_relaxation(clean.data())?;
-
-    let exploring = (EXPLORING * settings.steps as f64) as usize;
-    for step in 0..settings.steps {
-        if step > 0 && step < exploring && step % EXCHANGE_EVERY == 0 {
-            search.exchange(rng)?;
+impl Method for PgdStructure {
+    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph> {
+        let model = scene.white_box::<Self>()?;
+        let targets = scene.some_targets::<Self>()?;
+        let flips = EdgeShare::new(self.budget)?.flips(scene.graph);
+        if flips == 0 {
+            return Ok(scene.graph.clone());
         }
-        let slope = search.gradient(&objective)?;
-        // A long first part to explore, then steps that shrink so that the variables settle.
-        let late = step.saturating_sub(exploring) as f64;
-        ascend(&mut search.flips, &slope, flips, FIRST_STEP / (1.0 + late).sqrt());
+        let clean = model.scores(scene.graph)?;
+        let objective = Objective::new(self.loss, targets, clean.data(), clean.num_cols());
+        let rng = &mut stream(seed, "pgd structure", 0);
+        let mut search = Search::new(model, scene.graph, self.block, rng)?;
+        search.check_relaxation(clean.data())?;
+
+        let exploring = (EXPLORING * self.steps as f64) as usize;
+        for step in 0..self.steps {
+            if step > 0 && step < exploring && step % EXCHANGE_EVERY == 0 {
+                search.exchange(rng)?;
+            }
+            let slope = search.gradient(&objective)?;
+            // A long first part to explore, then steps that shrink so that the variables settle.
+            let late = step.saturating_sub(exploring) as f64;
+            ascend(&mut search.flips, &slope, flips, FIRST_STEP / (1.0 + late).sqrt());
+        }
+        Ok(flipped(scene.graph, &search.round(&objective, flips, self.roundings, rng)?)?)
     }
-    let chosen = search.draw(&objective, flips, settings.draws, rng)?;
-    flip(scene.graph, &chosen)
+
+    fn budget(&self) -> gnarl_graph::Result<Budget> {
+        edges(self.budget)
+    }
+
+    fn needs_gradients(&self) -> bool {
+        true
+    }
 }
 
 /// The state of a search.
@@ -102,7 +132,7 @@ struct Search<'a> {
     model: &'a WhiteBox,
     graph: &'a Graph,
     input: Input,
-    kind: gnarl_graph::operator::ClassicalOperator,
+    kind: ClassicalOperator,
     block: usize,
     relaxed: Relaxed,
     /// One variable for each of the relaxation's pairs.
@@ -157,7 +187,7 @@ impl<'a> Search<'a> {
     }
 
     /// A network may make more of an operator than its values: attention over the pattern, counts of neighbours, a second operator.
-    /// Then pairs that are not joined would be heard all the same, and nothing found by the relaxation would hold.
+    /// Then pairs that are not joined would count all the same, and nothing found by the relaxation would hold.
     fn check_relaxation(&self, clean: &[f32]) -> Result<()> {
         let Ok(scores) = self.scores(vec![0.0; self.flips.len()]) else { return Err(not_relaxable(self.model)) };
         let size = clean.iter().fold(1f32, |m, z| m.max(z.abs()));
@@ -175,18 +205,18 @@ impl<'a> Search<'a> {
         let slope = objective.standing_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?).1;
         let slope = Tensor::from_vec(slope, scores.shape(), &Device::Cpu)?;
         let grads = (scores * slope)?.sum_all()?.backward()?;
-        // A network that hears nobody has none.
+        // A network without message passing has none.
         grads.get(&flips).map_or_else(|| Ok(vec![0.0; count]), |g| Ok(g.to_vec1::<f32>()?))
     }
 
-    /// The best of the largest variables and `draws` draws with the variables as probabilities, each within the budget.
-    fn draw(&self, objective: &Objective<'_>, budget: usize, draws: usize, rng: &mut Rng) -> Result<Vec<Pair>> {
+    /// The best of the largest variables and `roundings` draws with the variables as probabilities, each within the budget.
+    fn round(&self, objective: &Objective<'_>, budget: usize, roundings: usize, rng: &mut Rng) -> Result<Vec<Pair>> {
         let mut order: Vec<usize> = (0..self.flips.len()).filter(|&i| self.flips[i] > UNUSED).collect();
         // Of equals the first pair: the order does not depend on how it was found.
         order.sort_by(|&a, &b| self.flips[b].total_cmp(&self.flips[a]).then(a.cmp(&b)));
         let mut best = (objective.standing(&self.scores(vec![0.0; self.flips.len()])?), Vec::new());
-        for draw in 0..=draws {
-            let mut chosen: Vec<usize> = match draw {
+        for rounding in 0..=roundings {
+            let mut chosen: Vec<usize> = match rounding {
                 0 => order.clone(),
                 _ => order.iter().copied().filter(|&i| rng.random::<f32>() < self.flips[i]).collect(),
             };
@@ -203,12 +233,9 @@ impl<'a> Search<'a> {
 }
 
 fn not_relaxable(model: &WhiteBox) -> crate::Error {
-    let what = format!(
-        "pgd-structure follows gradients to single edges, which {} with operator {} does not have; attack it through a surrogate (--surrogate), or with dice or random-flips",
-        model.network().config().backbone,
-        model.operator()
-    );
-    refused(what)
+    let (backbone, operator) = (model.network().config().backbone, model.operator());
+    let what = format!("follows gradients to single edges, which {backbone} with operator {operator} does not have");
+    refused(format!("{} {what}; {}", PgdStructure::NAME, without_gradients()))
 }
 
 /// A step along the slope, of a length at which the `budget` steepest variables gain `share · budget` in all, and back to
@@ -243,29 +270,23 @@ fn project(flips: &mut [f32], budget: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attack::dice::Dice;
+    use crate::attack::pgd_features::PgdFeatures;
+    use crate::attack::random_flips::RandomFlips;
+    use crate::attack::random_remove::RandomRemove;
     use crate::attack::testing::{accuracy, graph, targets, trained, untrained, untrained_with};
-    use crate::attack::{Attack, Attacked, Options};
+    use crate::attack::{Attack, Attacked};
     use crate::classifier::FromFn;
     use crate::nn::Backbone;
     use crate::operator::{Cgso, Initialisation};
-    use gnarl_graph::operator::ClassicalOperator;
 
-    fn run(model: &dyn Classifier, graph: &Graph, kind: Kind, options: Options, seed: u64) -> Result<Attacked> {
+    fn run(model: &dyn Classifier, graph: &Graph, attack: impl Into<Attack>, seed: u64) -> Result<Attacked> {
         let targets = targets(graph);
         let scene = Scene { graph, model: Some(model), targets: &targets, labels: graph.labels() };
-        Attack::new(kind, Some(0.1), options).unwrap().run(&scene, seed)
+        attack.into().run(&scene, seed)
     }
 
-    const QUICK: Options = Options {
-        steps: Some(30),
-        block: Some(3000),
-        norm: None,
-        scope: None,
-        loss: None,
-        starts: None,
-        support: None,
-        draws: None,
-    };
+    const QUICK: PgdStructure = PgdStructure { steps: 30, block: 3000, ..PgdStructure::budget(0.1) };
 
     #[test]
     fn it_beats_dice_and_chance() {
@@ -273,13 +294,14 @@ mod tests {
         let flips = graph.num_edges() / 10;
         for backbone in [Backbone::Gcn, Backbone::Sage] {
             let model = trained(&graph, backbone);
-            let of = |kind, options| run(&model, &graph, kind, options, 2).unwrap();
-            let attacked = of(Kind::PgdStructure, QUICK);
+            let of = |attack: Attack| run(&model, &graph, attack, 2).unwrap();
+            let attacked = of(QUICK.into());
             assert!(attacked.change.num_flips() <= flips && attacked.change.num_flips() > flips / 2);
             let by_pgd = accuracy(&model, &graph, &attacked.graph);
-            for kind in [Kind::Dice, Kind::RandomFlips, Kind::RandomRemove] {
-                let by_other = accuracy(&model, &graph, &of(kind, Options::default()).graph);
-                assert!(by_pgd < by_other - 5.0, "{backbone}: {by_pgd} against {by_other} by {kind}");
+            for other in [Dice::default().into(), RandomFlips::default().into(), Attack::from(RandomRemove::default())]
+            {
+                let by_other = accuracy(&model, &graph, &of(other).graph);
+                assert!(by_pgd < by_other - 5.0, "{backbone}: {by_pgd} against {by_other} by {other}");
             }
         }
     }
@@ -294,22 +316,22 @@ mod tests {
         };
         for kind in ClassicalOperator::ALL {
             let model = untrained_with(&graph, Backbone::Gcn, OperatorChoice::Classical(kind));
-            let attacked = run(&model, &graph, Kind::PgdStructure, QUICK, 1).unwrap();
+            let attacked = run(&model, &graph, QUICK, 1).unwrap();
             assert!(attacked.change.num_flips() > 0, "{kind}");
             assert!(loss(&model, &attacked.graph) > loss(&model, &graph), "{kind}");
         }
     }
 
     #[test]
-    fn what_has_no_gradient_is_refused_in_one_line_and_what_hears_nobody_is_left_alone() {
+    fn what_has_no_gradient_is_refused_in_one_line_and_what_passes_no_messages_is_left_alone() {
         let graph = graph(1);
         for backbone in [Backbone::Gat, Backbone::GatV2, Backbone::H2gcn, Backbone::Pna] {
-            let e = run(&untrained(&graph, backbone), &graph, Kind::PgdStructure, QUICK, 1).unwrap_err().to_string();
+            let e = run(&untrained(&graph, backbone), &graph, QUICK, 1).unwrap_err().to_string();
             assert!(
                 e.starts_with(&format!("attack: pgd-structure follows gradients to single edges, which {backbone} ")),
                 "{e}"
             );
-            assert!(e.contains("--surrogate") && !e.contains('\n'), "{e}");
+            assert!(e.contains("through a surrogate") && e.contains("dice, random-flips") && !e.contains('\n'), "{e}");
         }
         let values = OperatorChoice::Classical(ClassicalOperator::NormalisedAdjacency);
         for (backbone, operator) in [
@@ -324,41 +346,44 @@ mod tests {
             ),
         ] {
             let model = untrained_with(&graph, backbone, operator);
-            let e = run(&model, &graph, Kind::PgdStructure, QUICK, 1).unwrap_err().to_string();
+            let e = run(&model, &graph, QUICK, 1).unwrap_err().to_string();
             assert!(e.contains("follows gradients to single edges"), "{backbone} {operator}: {e}");
         }
         let closed = FromFn { num_classes: 3, function: |g: &Graph| trained(g, Backbone::Gcn).scores(g) };
-        for kind in [Kind::PgdStructure, Kind::PgdFeatures] {
-            let e = run(&closed, &graph, kind, Options::default(), 1).unwrap_err().to_string();
-            assert!(e.contains("this model has none to give") && e.contains("--surrogate"), "{e}");
+        for attack in [QUICK.into(), Attack::from(PgdFeatures::default())] {
+            let e = run(&closed, &graph, attack, 1).unwrap_err().to_string();
+            assert!(e.contains("this model has none to give") && e.contains("through a surrogate"), "{e}");
         }
-        assert!(run(&closed, &graph, Kind::Dice, Options::default(), 1).is_ok());
-        let mlp = run(&untrained(&graph, Backbone::Mlp), &graph, Kind::PgdStructure, QUICK, 1).unwrap();
+        assert!(run(&closed, &graph, Dice::default(), 1).is_ok());
+        let mlp = run(&untrained(&graph, Backbone::Mlp), &graph, QUICK, 1).unwrap();
         assert_eq!(mlp.change.num_flips(), 0);
     }
 
     #[test]
-    fn every_option_matters() {
+    fn every_setting_matters() {
         let graph = graph(1);
         let model = trained(&graph, Backbone::Gcn);
-        let of = |options| {
-            let change = run(&model, &graph, Kind::PgdStructure, options, 2).unwrap().change;
+        let of = |pgd: PgdStructure| {
+            let change = run(&model, &graph, pgd, 2).unwrap().change;
             (change.added, change.removed)
         };
         let base = of(QUICK);
         assert_eq!(of(QUICK), base);
         for other in [
-            Options { steps: Some(3), ..QUICK },
-            Options { block: Some(100), ..QUICK },
-            Options { loss: Some(Loss::CrossEntropy), ..QUICK },
+            PgdStructure { steps: 3, ..QUICK },
+            PgdStructure { block: 100, ..QUICK },
+            PgdStructure { loss: Loss::CrossEntropy, ..QUICK },
+            PgdStructure { budget: 0.05, ..QUICK },
         ] {
             assert_ne!(of(other), base, "{other:?}");
         }
-        let no_block = of(Options { block: Some(0), ..QUICK });
+        let no_block = of(PgdStructure { block: 0, ..QUICK });
         assert!(no_block.0.is_empty() && !no_block.1.is_empty(), "edges alone");
-        for bad in [Options { draws: Some(0), ..QUICK }, Options { block: Some(usize::MAX), ..QUICK }] {
-            assert!(Attack::new(Kind::PgdStructure, None, bad).is_err());
-        }
+        let refusal = |pgd: PgdStructure| pgd.check().unwrap_err().to_string();
+        assert_eq!(refusal(PgdStructure { roundings: 0, ..QUICK }), "roundings: must be at least 1");
+        assert_eq!(refusal(PgdStructure { steps: 0, ..QUICK }), "steps: must be at least 1");
+        let e = refusal(PgdStructure { block: 1 << 40, ..QUICK });
+        assert_eq!(e, "block: 1099511627776 pairs: at most 536870912 can be held");
     }
 
     #[test]

@@ -13,8 +13,8 @@ use candle_core::{DType, Device, Tensor};
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator as Op;
 
-use super::pairs::Pair;
 use crate::error::Result;
+use crate::perturb::Pair;
 use crate::tensor::{Operator, Pattern};
 
 /// A classical operator over flip variables.
@@ -41,7 +41,7 @@ pub struct Relaxed {
 impl Relaxed {
     /// Variables for the edges of a graph, in ascending order, then for `candidates`: different pairs `u < v` without an edge.
     /// O((edges + candidates) log).
-    pub fn new(graph: &Graph, kind: Op, candidates: &[(u32, u32)]) -> Result<Self> {
+    pub fn new(graph: &Graph, kind: Op, candidates: &[Pair]) -> Result<Self> {
         let n = graph.num_nodes();
         let mut pairs: Vec<Pair> = graph.edges().collect();
         let num_edges = pairs.len();
@@ -86,7 +86,7 @@ impl Relaxed {
     }
 
     /// The pairs that have a variable.
-    pub fn pairs(&self) -> &[(u32, u32)] {
+    pub fn pairs(&self) -> &[Pair] {
         &self.pairs
     }
 
@@ -131,9 +131,9 @@ impl Relaxed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::random_flips::flip;
     use crate::nn::layer::classical;
     use crate::nn::testing::assert_close;
+    use crate::perturb::flipped;
     use crate::tensor::testing::{check_gradients, random};
     use gnarl_graph::random::stream;
     use rand::RngExt;
@@ -168,7 +168,7 @@ mod tests {
                     let chosen: Vec<Pair> = (0..12).filter(|&i| flips[i]).map(|i| relaxed.pairs()[i]).collect();
                     let values: Vec<f32> = flips.iter().map(|&f| if f { 1.0 } else { 0.0 }).collect();
                     let p = Tensor::from_vec(values, 12, &Device::Cpu).unwrap();
-                    let expected = dense(&classical(&flip(&graph, &chosen).unwrap(), kind).unwrap());
+                    let expected = dense(&classical(&flipped(&graph, &chosen).unwrap(), kind).unwrap());
                     let got = dense(&relaxed.operator(&p).unwrap());
                     assert_close(&got, &expected, 1e-5, &format!("{kind} with {chosen:?}"));
                 }

@@ -5,10 +5,12 @@ use std::sync::atomic::AtomicBool;
 use gnarl_graph::Graph;
 use gnarl_graph::generate::{CsbmConfig, csbm};
 
+use super::{Attack, Scene};
 use crate::classifier::{Classifier, WhiteBox};
 use crate::features::FeatureScaling;
 use crate::nn::{Backbone, Network, NetworkConfig};
 use crate::operator::OperatorChoice;
+use crate::perturb::Change;
 use crate::task::node::{self, Preparation, Prepared};
 use crate::train::{TrainConfig, Watch, argmax};
 
@@ -56,4 +58,10 @@ pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
     let (scores, targets) = (model.scores(at).unwrap(), targets(graph));
     let right = targets.iter().filter(|(u, c)| argmax(scores.row(*u as usize)) == *c as usize).count();
     100.0 * right as f64 / targets.len() as f64
+}
+
+/// What an attack that looks at no model changes.
+pub fn change(attack: impl Into<Attack>, graph: &Graph, seed: u64) -> Change {
+    let scene = Scene { graph, model: None, targets: &[], labels: None };
+    attack.into().run(&scene, seed).unwrap().change
 }

@@ -7,8 +7,7 @@ use gnarl_graph::{DenseMatrix, Features, Graph};
 use super::Perturbed;
 use super::crf::Neighbourhood;
 use crate::error::{Error, Result};
-use crate::robustness::flips::{FlipBall, FlipLaw, flipped};
-use crate::robustness::sample::{Ball, Norm, Sampler};
+use crate::perturb::{Ball, FlipBall, FlipLaw, Norm, Sampler, flipped};
 
 /// Every row of the features uniform in the L2 ball of this radius around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,7 +55,7 @@ pub(super) fn tried_radii(part: Perturbed) -> [f64; 4] {
 
 impl Neighbourhood for FeatureBall {
     fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
-        let ball = Ball::new(Norm::P(2.0), self.radius, Sampler::Exact)?;
+        let ball = Ball::new(Norm::L2, self.radius, Sampler::Exact)?;
         if self.radius == 0.0 {
             return Ok(None);
         }
@@ -81,22 +80,10 @@ impl Neighbourhood for FeatureBall {
 
 /// A graph's features as a dense matrix.
 pub(super) fn dense_features(graph: &Graph) -> Result<DenseMatrix<f32>> {
-    match graph.features() {
-        Some(Features::Dense(m)) => Ok(m.clone()),
-        Some(Features::Sparse(m)) => {
-            let mut dense = DenseMatrix::zeros(m.num_rows(), m.num_cols());
-            for i in 0..m.num_rows() {
-                let (columns, values) = m.row(i);
-                let row = dense.row_mut(i);
-                columns.iter().zip(values).for_each(|(&c, &v)| row[c as usize] = v);
-            }
-            Ok(dense)
-        }
-        None => {
-            let what = "the graph has no features to draw others around";
-            Err(Error::Graph(gnarl_graph::Error::argument("inference", what)))
-        }
-    }
+    graph.features().map(Features::to_dense).ok_or_else(|| {
+        let what = "the graph has no features to draw others around";
+        Error::Graph(gnarl_graph::Error::argument("inference", what))
+    })
 }
 
 /// Graphs at most `share · m` flips away.

@@ -17,7 +17,7 @@ use super::{Around, Prior};
 use crate::classifier::{Reduced, WhiteBox, to_matrix};
 use crate::error::Result;
 use crate::nn::{Input, Propagation};
-use crate::robustness::sample::ReducedBall;
+use crate::perturb::ReducedBall;
 
 /// The answer by the shortcut; `None` where there is none.
 pub(super) fn answer(
@@ -227,8 +227,8 @@ mod tests {
         }
         for level in 0..2 {
             let column = |all: &[[f64; 2]]| all.iter().map(|both| both[level]).collect::<Vec<f64>>();
-            let gap = crate::robustness::testing::kolmogorov_two(&column(&short), &column(&long));
-            assert!(gap < crate::robustness::testing::critical(300), "level {level}: {gap}");
+            let gap = crate::testing::kolmogorov_two(&column(&short), &column(&long));
+            assert!(gap < crate::testing::critical(300), "level {level}: {gap}");
         }
     }
 }

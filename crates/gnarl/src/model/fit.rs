@@ -169,7 +169,7 @@ impl Ready {
                 let settled = settle(&self.candidates, watch, attempt, |((_, report), _)| report)?;
                 let Settled { candidate, fitted: ((learned, report), mean_log_degree), tried } = settled;
                 let plan = self.candidates[candidate].clone();
-                let reading = plan.model.inference.fit(learned.classifier()?, graph, split)?;
+                let reading = read_off(&plan, &learned, graph, split, seed)?;
                 let interrupted = report.interrupted || watch.stopped();
                 let seconds = start.elapsed().as_secs_f64();
                 Ok(Fitted {
@@ -200,7 +200,7 @@ impl Ready {
                     classes: (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect(),
                     mean_log_degree,
                     inputs: source.inputs(),
-                    reading: Reading::Plain,
+                    reading: Reading::default(),
                     trained_on: self.trained_on(split),
                     seed,
                     report: FitReport { tried, interrupted, ..report },
@@ -211,6 +211,16 @@ impl Ready {
 
     fn trained_on(&self, split: &Split) -> TrainedOn {
         TrainedOn { dataset: self.name.clone(), fingerprint: self.fingerprint, split: split.clone() }
+    }
+}
+
+/// How answers are read off a model that was just trained; sigma and radius chosen on validation nodes where that is asked for.
+fn read_off(plan: &Plan, learned: &Learned, graph: &Graph, split: &Split, seed: u64) -> Result<Reading> {
+    let (inference, network) = (plan.model.inference, learned.classifier()?);
+    let reading = inference.fit(network, graph, split.train())?;
+    match inference.tunes() {
+        true => reading.tuned(network, graph, split.val(), seed),
+        false => Ok(reading),
     }
 }
 

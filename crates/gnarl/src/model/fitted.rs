@@ -10,7 +10,7 @@ use super::{Model, Plan, batches};
 use crate::classifier::{Classifier, EarlyExit, WhiteBox};
 use crate::depth::{Answers, Policy, Structure};
 use crate::error::Result;
-use crate::inference::Reading;
+use crate::inference::{Inference, Reading};
 use crate::nn::GraphClassifier;
 use crate::train::argmax;
 
@@ -168,7 +168,8 @@ impl Fitted {
     pub fn answers_on_scaled(&self, graph: &Graph, split: &Split) -> Result<Vec<usize>> {
         let graph = self.plan.model.defense.method().purified(graph)?;
         let network = self.learned.classifier()?;
-        let tuned = self.reading.tuned(&self.plan.model.inference, network, &graph, split, self.seed)?;
+        let tunes = self.reading.inference().tunes();
+        let tuned = tunes.then(|| self.reading.tuned(network, &graph, split.val(), self.seed)).transpose()?;
         let found = tuned.as_ref().unwrap_or(&self.reading).answer(network, &graph, self.seed)?;
         Ok((0..found.num_rows()).map(|u| argmax(found.row(u))).collect())
     }
@@ -183,12 +184,32 @@ impl Fitted {
         &self.reading
     }
 
-    /// Another inference on the same weights, learned from the training nodes of `on`, the graph it was trained on.
-    pub fn with_inference(mut self, inference: crate::inference::Inference, on: &Graph) -> Result<Self> {
+    /// Another inference on the same weights. What it needs to know of clean inputs it learns from `on`: from its training nodes where
+    /// that is the graph the model was trained on, else from all of its nodes.
+    pub fn with_inference(mut self, inference: Inference, on: &Graph, is_trained_on: bool) -> Result<Self> {
         let prepared = self.prepared(on)?;
+        let network = self.learned.classifier()?;
+        let all: Vec<u32> = (0..on.num_nodes() as u32).collect();
+        let split = &self.trained_on.split;
+        let mut reading = inference.fit(network, &prepared, if is_trained_on { split.train() } else { &all })?;
+        if inference.tunes() {
+            if !is_trained_on {
+                let what = "tuning needs validation nodes, and none of this graph's are known to be such";
+                return Err(GraphError::argument("inference", what).into());
+            }
+            reading = reading.tuned(network, &prepared, split.val(), self.seed)?;
+        }
         self.plan.model.inference = inference;
-        self.reading = inference.fit(self.learned.classifier()?, &prepared, &self.trained_on.split)?;
+        self.reading = reading;
         Ok(self)
+    }
+
+    /// Exits there are; one for a model of one depth.
+    pub fn num_exits(&self) -> usize {
+        match &self.learned {
+            Learned::Exits(early) => early.exits.max_depth() + 1,
+            _ => 1,
+        }
     }
 
     fn check_columns(&self, graph: &Graph) -> Result<()> {
@@ -248,7 +269,7 @@ impl Fitted {
 
     /// What it says of the nodes of a graph by a plain forward pass, whatever its inference.
     pub fn predict_plainly(&self, graph: &Graph) -> Result<Predictions> {
-        let probabilities = Reading::Plain.answer(self.learned.classifier()?, &self.prepared(graph)?, self.seed)?;
+        let probabilities = Reading::default().answer(self.learned.classifier()?, &self.prepared(graph)?, self.seed)?;
         let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as u32).collect();
         Ok(Predictions { classes, probabilities, exits: None })
     }

@@ -1,43 +1,18 @@
 //! How far answers move when inputs do: expected robustness by sampling, and bounds that no input exceeds (thesis ch. 5,
-//! "Expected Adversarial Robustness" and its appendix).
+//! "Expected Adversarial Robustness" and its appendix). Where inputs are drawn from is the business of [`perturb`].
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`sample`] | uniform points of products of L_p balls, whole or as a network hears them; the thesis' sampler |
-//! | [`flips`] | graphs within some flips of edges |
 //! | [`estimate`](mod@estimate) | `Adv_eps[f]`, the mean distance, and their intervals |
+//! | [`answer`] | how far two answers are apart |
 //! | [`bounds`] | upper bounds on features, structure and both, of stacks of GCN or GIN layers |
+//!
+//! [`perturb`]: crate::perturb
 
+pub mod answer;
 pub mod bounds;
 pub mod estimate;
-pub mod flips;
-pub mod sample;
 
+pub use answer::ScoreDistances;
 pub use bounds::{Bound, Bounds, Budget};
-pub use estimate::{Estimate, Exceedance, Neighbourhood, Settings, estimate, estimate_over};
-pub use flips::{FlipBall, FlipLaw};
-pub use sample::{Ball, Norm, ReducedBall, Sampler};
-
-#[cfg(test)]
-pub(crate) mod testing {
-    /// The largest distance between the empirical distribution of `values` and `cdf`.
-    pub fn kolmogorov(values: &[f64], cdf: impl Fn(f64) -> f64) -> f64 {
-        let mut sorted = values.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let n = sorted.len() as f64;
-        let gap = |(i, &v): (usize, &f64)| (cdf(v) - i as f64 / n).abs().max((cdf(v) - (i as f64 + 1.0) / n).abs());
-        sorted.iter().enumerate().map(gap).fold(0.0, f64::max)
-    }
-
-    /// The largest distance between two empirical distributions without ties.
-    pub fn kolmogorov_two(a: &[f64], b: &[f64]) -> f64 {
-        let mut b = b.to_vec();
-        b.sort_unstable_by(f64::total_cmp);
-        kolmogorov(a, |x| b.partition_point(|&y| y <= x) as f64 / b.len() as f64)
-    }
-
-    /// What the distance stays below in all but one of a thousand seeds: one sample of `n`, or two of `2n` each.
-    pub fn critical(n: usize) -> f64 {
-        1.95 / (n as f64).sqrt()
-    }
-}
+pub use estimate::{Estimate, Exceedance, Region, Settings, estimate, estimate_over};

@@ -15,13 +15,15 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::summary::Accuracy;
-use crate::attack::{Attack, Attacked, FeatureChange, Scene};
+use crate::attack::{Attack, Attacked, Scene};
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 use crate::features::FeatureScaling;
+use crate::inference::Perturbed;
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
 use crate::nn::Backbone;
+use crate::perturb::FeatureChange;
 use crate::train::{Watch, argmax, median};
 
 gnarl_graph::named! {
@@ -42,6 +44,11 @@ gnarl_graph::named! {
         /// The true ones of training nodes; elsewhere what the model that the attacker looks at says.
         Predicted = "predicted",
     }
+}
+
+/// The part of an input that an attack changes, which is what an inference against it looks around in.
+pub fn attacked_part(attack: &Attack) -> Perturbed {
+    if attack.method().changes_features() { Perturbed::Features } else { Perturbed::Structure }
 }
 
 /// A model, and an attack on it.
@@ -239,7 +246,7 @@ impl AttackStudy {
 
     /// The model with its inference set on what is attacked, where that is left open.
     pub fn settled_model(&self) -> Model {
-        self.model.inference(self.model.inference.on(self.attack.method().perturbs()))
+        self.model.inference(self.model.inference.on(attacked_part(&self.attack)))
     }
 
     /// One run on a graph, made ready.
@@ -394,6 +401,7 @@ mod tests {
     use crate::attack::{Kind, Options};
     use crate::classifier::FromFn;
     use crate::nn::Backbone;
+use crate::perturb::FeatureChange;
     use gnarl_graph::generate::{CsbmConfig, csbm};
     use std::sync::atomic::AtomicBool;
 

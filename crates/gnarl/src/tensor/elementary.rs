@@ -91,7 +91,7 @@ fn exponential(x: f32) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::robustness::testing::{critical, kolmogorov};
+    use crate::testing::{critical, kolmogorov};
 
     /// The normal distribution function, by the series of its integral around zero (Marsaglia 2004).
     fn phi(x: f64) -> f64 {

@@ -6,7 +6,11 @@
 use gnarl_graph::dataset::Task;
 
 use super::recipe::Recipe;
-use crate::attack::{Attack, Dice, Gaussian, PgdFeatures, PgdStructure};
+use crate::attack::Attack;
+use crate::attack::dice::Dice;
+use crate::attack::gaussian::Gaussian;
+use crate::attack::pgd_features::PgdFeatures;
+use crate::attack::pgd_structure::PgdStructure;
 use crate::inference::{CleanCrf, Inference, RobustCrf};
 use crate::model::Model;
 use crate::nn::Backbone;

@@ -24,7 +24,7 @@ use crate::model::fit::FitOptions;
 use crate::model::{Model, TrainingCorruption};
 use crate::nn::Backbone;
 use crate::operator::Centralities;
-use crate::study::attack::{AttackStudy, Known, Mode};
+use crate::study::attack::{AttackStudy, Known, Mode, attacked_part};
 use crate::study::train::{ExitRun, Run, TrainResult, TrainStudy};
 use crate::train::Watch;
 
@@ -124,7 +124,7 @@ impl Work {
             }
             Spec::Attacked { subject, threat, .. } => {
                 let (recipe, model) = subject.model(dataset, recipe);
-                let inference = threat.inference.unwrap_or_default().on(threat.attack.method().perturbs());
+                let inference = threat.inference.unwrap_or_default().on(attacked_part(&threat.attack));
                 let model = recipe.fill(model.inference(inference), dataset, Task::Node);
                 Work::Attacked(filled(recipe, model, Task::Node)?.with(UnderAttack::new(threat)?))
             }

@@ -12,8 +12,8 @@ pub const SIZE_CRF: Table = Table {
     rows: &[within(1, "1 flip"), within(10, "10 flips"), within(100, "100 flips"), within(1000, "1000 flips")],
     baseline: Baseline::None,
     notes: &[
-        "the bound counts n (n + 1) / 2 places for an edge, as the lemma does; it depends on nodes and radius alone",
-        "the thesis prints a picture, no figures",
+        "the bound counts n (n - 1) / 2 places for an edge, where the lemma counts n (n + 1) / 2 and with them edges from a node to itself, which these graphs do not have: ours are a little smaller for that reason",
+        "it depends on nodes and radius alone; the thesis prints a picture, no figures",
     ],
 };
 

@@ -1,13 +1,15 @@
-//! How much an attack may change. A budget that exists is one that can be kept: each is made by a constructor that refuses what
+//! How much may change. A budget that exists is one that can be kept: each is made by a constructor that refuses what
 //! is no number, negative, or more than there is.
 
 use std::fmt;
-use std::str::FromStr;
 
-use gnarl_graph::{Error, Features, Graph, Result};
-use serde::Serialize;
+use gnarl_graph::{Error, Features, Graph, Result, named};
 
-/// What an attack may change.
+use super::Norm;
+use super::ball::LARGEST_RADIUS;
+use super::rows::row_norms;
+
+/// What may change, and how much of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Budget {
     /// Noise on features.
@@ -35,7 +37,7 @@ impl fmt::Display for Budget {
             Budget::Noise(noise) => write!(f, "psi = {}", noise.psi),
             Budget::Features(budget) => {
                 let whose = if budget.scope == Scope::Node { "each node's" } else { "the matrix's" };
-                write!(f, "{} of {whose} {} norm", budget.share, budget.norm)
+                write!(f, "{} of {whose} L{} norm", budget.share, budget.norm)
             }
             Budget::Edges(budget) => write!(f, "{} of the edges", budget.share),
         }
@@ -44,7 +46,7 @@ impl fmt::Display for Budget {
 
 /// Gaussian noise: every entry has the deviation `psi / sqrt(K)` for K features, so that the noise of a node has the expected
 /// squared norm psi².
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     psi: f64,
 }
@@ -62,7 +64,7 @@ impl Noise {
 }
 
 /// A share of the norm of what features there are.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FeatureBudget {
     share: f64,
     norm: Norm,
@@ -70,8 +72,9 @@ pub struct FeatureBudget {
 }
 
 impl FeatureBudget {
-    /// Fails unless the share is at least 0.
+    /// Fails unless the share is at least 0 and the norm is one.
     pub fn new(share: f64, norm: Norm, scope: Scope) -> Result<Self> {
+        norm.check()?;
         Ok(Self { share: amount(share)?, norm, scope })
     }
 
@@ -90,29 +93,23 @@ impl FeatureBudget {
         self.scope
     }
 
-    /// How far each row may move (of [`Scope::Matrix`] in L2: if it were the only one), and all of them together.
-    pub(super) fn radii(self, features: &Features) -> Radii {
+    /// How far each row may move (of [`Scope::Matrix`]: if it were the only one), and all of them together.
+    pub fn radii(self, features: &Features) -> Radii {
         let norms = row_norms(features, self.norm);
-        let all = match self.norm {
-            Norm::L2 => norms.iter().map(|n| n * n).sum::<f64>().sqrt(),
-            Norm::Linf => norms.iter().copied().fold(0.0, f64::max),
+        let matrix = self.share * self.norm.of(norms.iter().copied());
+        let rows = match self.scope {
+            Scope::Node => norms.iter().map(|n| self.share * n).collect(),
+            Scope::Matrix => vec![matrix; norms.len()],
         };
-        let together = self.share * all;
-        match (self.scope, self.norm) {
-            (Scope::Node, _) => {
-                Radii { rows: norms.iter().map(|n| self.share * n).collect(), together: None, norm: self.norm }
-            }
-            (Scope::Matrix, Norm::Linf) => Radii { rows: vec![together; norms.len()], together: None, norm: self.norm },
-            (Scope::Matrix, Norm::L2) => {
-                Radii { rows: vec![together; norms.len()], together: Some(together), norm: self.norm }
-            }
-        }
+        // The largest entry of all is within its limit where that of every row is.
+        let is_limit = self.scope == Scope::Matrix && self.norm != Norm::Infinity;
+        Radii { rows, together: is_limit.then_some(matrix), norm: self.norm }
     }
 }
 
 /// A budget for features in their own units.
 #[derive(Debug, Clone)]
-pub(super) struct Radii {
+pub struct Radii {
     /// How far each row may move.
     pub rows: Vec<f64>,
     /// How far all rows may move together, where that is a limit of its own.
@@ -121,68 +118,18 @@ pub(super) struct Radii {
     pub norm: Norm,
 }
 
-/// How far a row moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Norm {
-    /// The Euclidean norm.
-    L2,
-    /// The largest entry.
-    Linf,
-}
-
-impl Norm {
-    /// The norm of a row.
-    pub fn of(self, row: impl Iterator<Item = f64>) -> f64 {
-        match self {
-            Norm::L2 => row.map(|x| x * x).sum::<f64>().sqrt(),
-            Norm::Linf => row.fold(0.0, |largest, x| largest.max(x.abs())),
-        }
-    }
-}
-
-impl fmt::Display for Norm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if *self == Norm::L2 { "L2" } else { "Linf" })
-    }
-}
-
-impl FromStr for Norm {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name.to_lowercase().as_str() {
-            "l2" => Ok(Norm::L2),
-            "linf" => Ok(Norm::Linf),
-            _ => Err(Error::unknown("norm", name, ["l2", "linf"])),
-        }
-    }
-}
-
-/// What has a budget of features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scope {
-    /// Every node its own, a share of its own features' norm.
-    Node,
-    /// The whole matrix one, to be spent anywhere.
-    Matrix,
-}
-
-impl FromStr for Scope {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name.to_lowercase().as_str() {
-            "node" => Ok(Scope::Node),
-            "matrix" => Ok(Scope::Matrix),
-            _ => Err(Error::unknown("scope", name, ["node", "matrix"])),
-        }
+named! {
+    /// What has a budget of features.
+    pub enum Scope as "scope" {
+        /// Every node its own, a share of its own features' norm.
+        Node = "node",
+        /// The whole matrix one, to be spent anywhere.
+        Matrix = "matrix",
     }
 }
 
 /// A share of the edges: so many pairs of nodes may be flipped, joined ones parted or parted ones joined.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EdgeShare {
     share: f64,
 }
@@ -209,20 +156,16 @@ impl EdgeShare {
     }
 }
 
+/// An amount that single precision can follow.
 fn amount(x: f64) -> Result<f64> {
-    if x >= 0.0 && x.is_finite() {
-        return Ok(x);
+    if !(x >= 0.0 && x.is_finite()) {
+        return Err(Error::argument("budget", format!("{x} must be a number of at least 0")));
     }
-    Err(Error::argument("budget", format!("{x} must be a number of at least 0")))
-}
-
-/// The norm of every row.
-pub(super) fn row_norms(features: &Features, norm: Norm) -> Vec<f64> {
-    let of = |row: &[f32]| norm.of(row.iter().map(|&x| f64::from(x)));
-    match features {
-        Features::Sparse(m) => (0..m.num_rows()).map(|i| of(m.row(i).1)).collect(),
-        Features::Dense(m) => (0..m.num_rows()).map(|i| of(m.row(i))).collect(),
+    if x > LARGEST_RADIUS {
+        let what = format!("{x:e} is beyond single precision: at most {LARGEST_RADIUS:e} is allowed");
+        return Err(Error::argument("budget", what));
     }
+    Ok(x)
 }
 
 #[cfg(test)]
@@ -242,6 +185,8 @@ mod tests {
                 assert_eq!(e, format!("budget: {bad} must be a number of at least 0"));
             }
         }
+        let e = Noise::new(1e40).unwrap_err().to_string();
+        assert_eq!(e, "budget: 1e40 is beyond single precision: at most 1e19 is allowed");
         let e = EdgeShare::new(1.5).unwrap_err().to_string();
         assert!(e.contains("1.5 is more than all edges") && e.contains("0 to 1"), "{e}");
         assert!(FeatureBudget::new(1.5, Norm::L2, Scope::Node).is_ok(), "features may move further than they are long");
@@ -260,8 +205,14 @@ mod tests {
         let features = Features::Dense(DenseMatrix::new(2, 2, vec![3.0, -4.0, 0.0, 12.0]).unwrap());
         let radii = |norm, scope| FeatureBudget::new(0.5, norm, scope).unwrap().radii(&features);
         assert_eq!(radii(Norm::L2, Scope::Node).rows, [2.5, 6.0]);
-        assert_eq!(radii(Norm::Linf, Scope::Node).rows, [2.0, 6.0]);
-        assert_eq!(radii(Norm::Linf, Scope::Matrix).rows, [6.0, 6.0]);
+        assert_eq!(radii(Norm::Infinity, Scope::Node).rows, [2.0, 6.0]);
+        assert_eq!(radii(Norm::Infinity, Scope::Matrix).rows, [6.0, 6.0]);
         assert_eq!(radii(Norm::L2, Scope::Matrix).together, Some(6.5));
+        assert_eq!(radii(Norm::L1, Scope::Node).rows, [3.5, 6.0]);
+        assert_eq!(radii(Norm::L1, Scope::Matrix).together, Some(9.5));
+        assert_eq!(
+            (radii(Norm::Infinity, Scope::Matrix).together, radii(Norm::L2, Scope::Node).together),
+            (None, None)
+        );
     }
 }

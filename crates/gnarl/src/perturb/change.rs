@@ -1,38 +1,23 @@
-//! What an attack changed, counted from the two graphs and not from what the attack believes, and the check that every attack
-//! ends with.
+//! How one graph differs from another, counted from the two graphs and not from what anybody believes to have changed, and
+//! whether a budget allows it.
 
 use gnarl_graph::{Features, Graph};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::budget::{Budget, Norm};
+use super::rows::write_row;
+use super::{Budget, Norm, Pair, Radii};
 use crate::error::{Error, Result};
-
-/// An attacked graph and how it differs from the one before.
-#[derive(Debug, Clone)]
-pub struct Attacked {
-    /// The graph.
-    pub graph: Graph,
-    /// What is new in it.
-    pub change: Change,
-}
 
 /// How one graph differs from another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// Edges that were not there, `u < v`, ascending.
-    pub added: Vec<(u32, u32)>,
+    pub added: Vec<Pair>,
     /// Edges that are gone, `u < v`, ascending.
-    pub removed: Vec<(u32, u32)>,
+    pub removed: Vec<Pair>,
     /// How far features moved.
     pub features: FeatureChange,
-}
-
-impl Change {
-    /// Edges added and removed.
-    pub fn num_flips(&self) -> usize {
-        self.added.len() + self.removed.len()
-    }
 }
 
 /// How far features moved.
@@ -48,71 +33,82 @@ pub struct FeatureChange {
     pub linf: f64,
 }
 
-impl Attacked {
-    /// Compares the graphs. O(nodes + edges + features). Fails where they have not the same nodes.
-    pub fn new(original: &Graph, graph: Graph) -> Result<Self> {
+impl Change {
+    /// Compares a graph with the original. O(nodes + edges + features). Fails where they have not the same nodes.
+    pub fn between(original: &Graph, graph: &Graph) -> Result<Self> {
         if graph.num_nodes() != original.num_nodes() {
-            let what = format!("{} nodes became {}", original.num_nodes(), graph.num_nodes());
-            return Err(broken(what));
+            return Err(broken(format!("{} nodes became {}", original.num_nodes(), graph.num_nodes())));
         }
         let missing = |from: &Graph, of: &Graph| from.edges().filter(|&(u, v)| !of.has_edge(u, v)).collect();
-        let (added, removed) = (missing(&graph, original), missing(original, &graph));
-        let moves = moves(original, &graph, Norm::L2)?;
+        let (added, removed) = (missing(graph, original), missing(original, graph));
+        let moves = moves(original, graph, Norm::L2)?;
         let features = FeatureChange {
             nodes: moves.iter().filter(|&&m| m > 0.0).count(),
             l2: Norm::L2.of(moves.iter().copied()),
-            largest_l2: Norm::Linf.of(moves.into_iter()),
-            linf: Norm::Linf.of(self::moves(original, &graph, Norm::Linf)?.into_iter()),
+            largest_l2: Norm::Infinity.of(moves),
+            linf: Norm::Infinity.of(self::moves(original, graph, Norm::Infinity)?),
         };
-        Ok(Self { graph, change: Change { added, removed, features } })
+        Ok(Self { added, removed, features })
     }
 
-    /// Fails unless the graph is undirected and simple with the same labels and splits, and the change is one that the budget
-    /// allows. Called after every attack, in every build.
-    pub fn assert_within(&self, original: &Graph, budget: &Budget) -> Result<()> {
-        check_valid(original, &self.graph)?;
-        let Change { features, .. } = &self.change;
+    /// Edges added and removed.
+    pub fn num_flips(&self) -> usize {
+        self.added.len() + self.removed.len()
+    }
+
+    /// Fails unless `graph`, which differs from the original by this, is undirected and simple with the same labels and splits,
+    /// and the budget allows the change.
+    pub fn assert_within(&self, budget: &Budget, original: &Graph, graph: &Graph) -> Result<()> {
+        check_valid(original, graph)?;
         match budget {
             Budget::Edges(share) => {
                 let allowed = share.flips(original);
-                if self.change.num_flips() > allowed {
-                    return Err(broken(format!("{} flips where {allowed} are allowed", self.change.num_flips())));
+                if self.num_flips() > allowed {
+                    return Err(broken(format!("{} flips where {allowed} are allowed", self.num_flips())));
                 }
-                if features.nodes > 0 {
-                    return Err(broken(format!("features of {} nodes changed, where edges may", features.nodes)));
+                if self.features.nodes > 0 {
+                    return Err(broken(format!("features of {} nodes changed, where edges may", self.features.nodes)));
                 }
+                Ok(())
             }
-            Budget::Noise(_) | Budget::Features(_) if self.change.num_flips() > 0 => {
-                return Err(broken(format!("{} flips, where features may change", self.change.num_flips())));
+            Budget::Noise(_) | Budget::Features(_) if self.num_flips() > 0 => {
+                Err(broken(format!("{} flips, where features may change", self.num_flips())))
             }
-            Budget::Noise(noise) => {
-                let (n, k) = original.features().map_or((0, 0), |f| (f.num_rows(), f.num_cols()));
-                // The squared norm over the entries' variance is chi-square; its tail beyond this is below 1e-12 for any size.
-                let entries = (n * k) as f64;
-                let allowed = noise.psi().powi(2) / k.max(1) as f64 * (entries + 10.0 * (2.0 * entries).sqrt() + 60.0);
-                // Features of any size lose what noise is below their last digit, and gain as much.
-                let rounding = original.features().map_or(0.0, |f| largest(f) * 1e-7 * entries.sqrt());
-                if features.l2 > allowed.sqrt() + rounding {
-                    return Err(broken(format!("noise of norm {} where {} is allowed", features.l2, allowed.sqrt())));
-                }
-            }
-            Budget::Features(budget) => {
-                let Some(before) = original.features() else { return Ok(()) };
-                let radii = budget.radii(before);
-                let moves = moves(original, &self.graph, radii.norm)?;
-                if let Some(i) = (0..moves.len()).find(|&i| moves[i] > radii.rows[i] * (1.0 + SLACK)) {
-                    let what = format!("node {i} moved by {} where {} is allowed", moves[i], radii.rows[i]);
-                    return Err(broken(what));
-                }
-                if let Some(together) = radii.together
-                    && features.l2 > together * (1.0 + SLACK)
-                {
-                    let what = format!("features moved by {} in all where {together} is allowed", features.l2);
-                    return Err(broken(what));
-                }
-            }
+            Budget::Noise(noise) => self.assert_noise(noise.psi(), original),
+            Budget::Features(budget) => match original.features() {
+                Some(features) => assert_radii(&budget.radii(features), original, graph),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Noise has no largest size, only one that it practically never has.
+    fn assert_noise(&self, psi: f64, original: &Graph) -> Result<()> {
+        let (n, k) = original.features().map_or((0, 0), |f| (f.num_rows(), f.num_cols()));
+        // The squared norm over the entries' variance is chi-square; its tail beyond this is below 1e-12 for any size.
+        let entries = (n * k) as f64;
+        let allowed = psi.powi(2) / k.max(1) as f64 * (entries + 10.0 * (2.0 * entries).sqrt() + 60.0);
+        // Features of any size lose what noise is below their last digit, and gain as much.
+        let rounding = original.features().map_or(0.0, |f| largest(f) * 1e-7 * entries.sqrt());
+        if self.features.l2 > allowed.sqrt() + rounding {
+            return Err(broken(format!("noise of norm {} where {} is allowed", self.features.l2, allowed.sqrt())));
         }
         Ok(())
+    }
+}
+
+/// Every row within its radius, and all of them within theirs.
+fn assert_radii(radii: &Radii, original: &Graph, graph: &Graph) -> Result<()> {
+    let moves = moves(original, graph, radii.norm)?;
+    if let Some(i) = (0..moves.len()).find(|&i| moves[i] > radii.rows[i] * (1.0 + SLACK)) {
+        return Err(broken(format!("node {i} moved by {} where {} is allowed", moves[i], radii.rows[i])));
+    }
+    let all = radii.norm.of(moves);
+    match radii.together {
+        Some(together) if all > together * (1.0 + SLACK) => {
+            Err(broken(format!("features moved by {all} in all where {together} is allowed")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -120,7 +116,7 @@ impl Attacked {
 const SLACK: f64 = 1e-9;
 
 fn broken(what: String) -> Error {
-    Error::Internal { op: "attack", what }
+    Error::Internal { op: "perturbation", what }
 }
 
 fn largest(features: &Features) -> f64 {
@@ -145,21 +141,7 @@ fn moves(original: &Graph, graph: &Graph, norm: Norm) -> Result<Vec<f64>> {
     Ok((0..before.num_rows()).into_par_iter().map_init(scratch, distance).collect())
 }
 
-/// A row of features, zeros and all.
-pub(super) fn write_row(features: &Features, i: usize, out: &mut [f32]) {
-    match features {
-        Features::Dense(m) => out.copy_from_slice(m.row(i)),
-        Features::Sparse(m) => {
-            out.fill(0.0);
-            let (cols, values) = m.row(i);
-            for (&c, &v) in cols.iter().zip(values) {
-                out[c as usize] = v;
-            }
-        }
-    }
-}
-
-/// The conventions that every graph keeps, and what an attack may never touch.
+/// The conventions that every graph keeps, and what no perturbation touches.
 fn check_valid(original: &Graph, graph: &Graph) -> Result<()> {
     for u in 0..graph.num_nodes() as u32 {
         let row = graph.neighbours(u);
@@ -194,7 +176,7 @@ fn weight(graph: &Graph, u: u32, v: u32) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::{EdgeShare, FeatureBudget, Noise, Scope};
+    use crate::perturb::{EdgeShare, FeatureBudget, Noise, Scope};
     use gnarl_graph::{DenseMatrix, Labels};
 
     fn square() -> Graph {
@@ -212,10 +194,10 @@ mod tests {
     #[test]
     fn changes_are_counted_by_hand() {
         let graph = square().remove_edges(&[(0, 1)]).unwrap().add_edges(&[(3, 1), (0, 2)]).unwrap().0;
-        let change = Attacked::new(&square(), graph).unwrap().change;
+        let change = Change::between(&square(), &graph).unwrap();
         assert_eq!((change.added, change.removed), (vec![(0, 2), (1, 3)], vec![(0, 1)]));
         assert_eq!(change.features, FeatureChange::default());
-        let change = Attacked::new(&square(), moved([3.0, -4.0, 0.0, 0.0, 0.0, 12.0, 0.0, 0.0])).unwrap().change;
+        let change = Change::between(&square(), &moved([3.0, -4.0, 0.0, 0.0, 0.0, 12.0, 0.0, 0.0])).unwrap();
         assert_eq!(change.features, FeatureChange { nodes: 2, l2: 13.0, largest_l2: 12.0, linf: 12.0 });
     }
 
@@ -225,8 +207,8 @@ mod tests {
         let edges = |share| Budget::Edges(EdgeShare::new(share).unwrap());
         let features = |share, norm, scope| Budget::Features(FeatureBudget::new(share, norm, scope).unwrap());
         let complain = |graph: Graph, budget: Budget| {
-            let attacked = Attacked::new(&square(), graph).unwrap();
-            attacked.assert_within(&square(), &budget).map_err(|e| e.to_string())
+            let change = Change::between(&square(), &graph).unwrap();
+            change.assert_within(&budget, &square(), &graph).map_err(|e| e.to_string())
         };
         let without = square().remove_edges(&[(0, 1), (1, 2)]).unwrap();
         assert!(complain(without.clone(), edges(0.25)).unwrap_err().contains("2 flips where 1 are allowed"));
@@ -238,7 +220,7 @@ mod tests {
         assert!(complain(first.clone(), features(1.0, Norm::L2, Scope::Node)).is_ok());
         let e = complain(first.clone(), features(0.9, Norm::L2, Scope::Node)).unwrap_err();
         assert!(e.contains("node 0 moved by 5 where 4.5 is allowed"), "{e}");
-        assert!(complain(first.clone(), features(0.99, Norm::Linf, Scope::Node)).is_err());
+        assert!(complain(first.clone(), features(0.99, Norm::Infinity, Scope::Node)).is_err());
         assert!(complain(first.clone(), features(0.97, Norm::L2, Scope::Matrix)).is_ok(), "27^0.5 is there");
         assert!(complain(first.clone(), features(0.96, Norm::L2, Scope::Matrix)).is_err());
         assert!(complain(first, edges(0.5)).unwrap_err().contains("features of 1 nodes changed"));
@@ -252,6 +234,6 @@ mod tests {
         let nan = moved([f32::NAN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
         assert!(complain(nan, noise(1.0)).unwrap_err().contains("no number"));
         let bigger = Graph::empty(5).unwrap();
-        assert!(Attacked::new(&square(), bigger).unwrap_err().to_string().contains("4 nodes became 5"));
+        assert!(Change::between(&square(), &bigger).unwrap_err().to_string().contains("4 nodes became 5"));
     }
 }

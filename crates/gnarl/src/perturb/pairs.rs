@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use gnarl_graph::random::Rng;
 use rand::RngExt;
+use rand::seq::SliceRandom;
 
 /// A pair of nodes, the smaller first.
-pub(super) type Pair = (u32, u32);
+pub type Pair = (u32, u32);
 
 /// Pairs that are looked through one by one where random tries find too few.
 const WORTH_LISTING: u64 = 100_000_000;
@@ -15,7 +16,7 @@ const TRIES: usize = 30;
 
 /// Up to `count` different pairs that `wanted` accepts, each set of them as likely as any other; none of `taken`, to which they are
 /// added. Fewer only where there are no more, or where so few of more than 10^8 pairs are wanted that chance does not find them.
-pub(super) fn draw_pairs(
+pub fn draw_pairs(
     num_nodes: usize,
     count: usize,
     wanted: impl Fn(u32, u32) -> bool,
@@ -44,6 +45,13 @@ pub(super) fn draw_pairs(
         drawn.extend(reservoir(n, count - drawn.len(), &wanted, taken, rng));
     }
     drawn
+}
+
+/// Up to `count` of the edges, each set of them as likely as any other.
+pub fn draw_edges(mut edges: Vec<Pair>, count: usize, rng: &mut Rng) -> Vec<Pair> {
+    edges.shuffle(rng);
+    edges.truncate(count);
+    edges
 }
 
 /// As many of the pairs left, by going through all of them.
@@ -106,5 +114,19 @@ mod tests {
         assert_eq!(draw_pairs(6, 100, |_, _| true, &mut HashSet::new(), rng).len(), 15, "there are no more");
         assert_eq!(draw_pairs(2000, 5, |u, v| v == u + 1 && u < 3, &mut HashSet::new(), rng).len(), 3, "rare ones");
         assert!(draw_pairs(1, 5, |_, _| true, &mut HashSet::new(), rng).is_empty());
+    }
+
+    #[test]
+    fn edges_are_drawn_once_and_each_is_as_likely() {
+        let edges: Vec<Pair> = (0..5).map(|u| (u, u + 1)).collect();
+        let mut counts = [0usize; 5];
+        for i in 0..3000 {
+            let drawn = draw_edges(edges.clone(), 2, &mut stream(2, "pairs test", i));
+            assert!(drawn.len() == 2 && drawn[0] != drawn[1]);
+            drawn.iter().for_each(|&(u, _)| counts[u as usize] += 1);
+        }
+        // 2 of 5 edges: 1,200 of 3,000, with a deviation of 27.
+        assert!(counts.iter().all(|&c| c.abs_diff(1200) < 140), "{counts:?}");
+        assert_eq!(draw_edges(edges, 9, &mut stream(2, "pairs test", 0)).len(), 5, "there are no more");
     }
 }

@@ -5,37 +5,26 @@
 //! the edges and the flips, never with N.
 
 use std::collections::HashSet;
-use std::str::FromStr;
 
 use gnarl_graph::random::Rng;
-use gnarl_graph::{Error, Graph, Result};
+use gnarl_graph::{Error, Graph, Result, named};
 use rand::RngExt;
 use rand_distr::{Binomial, Distribution};
-use serde::Serialize;
+
+use super::Pair;
 
 /// Most flips one may ask for: the weights of all distances are held.
 const MAX_RADIUS: usize = 1 << 26;
 
-/// The law of the distance from the centre.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FlipLaw {
-    /// Every graph of the ball is as likely as any other.
-    #[default]
-    Uniform,
-    /// The thesis': d with probability C(r, d) / 2^r, then a uniform graph at that distance.
-    Binomial,
-}
-
-impl FromStr for FlipLaw {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name.to_lowercase().as_str() {
-            "uniform" => Ok(FlipLaw::Uniform),
-            "binomial" => Ok(FlipLaw::Binomial),
-            _ => Err(Error::unknown("law of flips", name, ["uniform", "binomial"])),
-        }
+named! {
+    /// The law of the distance from the centre.
+    #[derive(Default)]
+    pub enum FlipLaw as "law of flips" {
+        /// Every graph of the ball is as likely as any other.
+        #[default]
+        Uniform = "uniform",
+        /// The thesis': d with probability C(r, d) / 2^r, then a uniform graph at that distance.
+        Binomial = "binomial",
     }
 }
 
@@ -61,7 +50,7 @@ impl FlipBall {
         if radius as u64 > pairs || radius > MAX_RADIUS {
             let most = pairs.min(MAX_RADIUS as u64);
             let what = format!("{radius} flips on {num_nodes} nodes with {pairs} pairs, at most {most} are allowed");
-            return Err(Error::argument("robustness", what));
+            return Err(Error::argument("perturbation", what));
         }
         let distance = match law {
             FlipLaw::Uniform => Distance::Uniform(shares(pairs as f64, radius)),
@@ -89,7 +78,7 @@ impl FlipBall {
     }
 
     /// Distinct pairs to flip, their number by the law.
-    pub fn draw(&self, rng: &mut Rng) -> Vec<(u32, u32)> {
+    pub fn draw(&self, rng: &mut Rng) -> Vec<Pair> {
         let count = self.draw_distance(rng) as u64;
         // Floyd's subset: as many steps as there are flips, whatever the number of pairs.
         let pairs = num_pairs(self.num_nodes);
@@ -106,7 +95,7 @@ impl FlipBall {
 }
 
 /// The graph with these distinct pairs flipped; edges that come have weight one.
-pub fn flipped(graph: &Graph, pairs: &[(u32, u32)]) -> Result<Graph> {
+pub fn flipped(graph: &Graph, pairs: &[Pair]) -> Result<Graph> {
     let (gone, new): (Vec<_>, Vec<_>) = pairs.iter().copied().partition(|&(u, v)| graph.has_edge(u, v));
     Ok(graph.remove_edges(&gone)?.add_edges(&new)?.0)
 }
@@ -117,7 +106,7 @@ fn num_pairs(num_nodes: usize) -> u64 {
 }
 
 /// Pair number `index` in the order (0,1), (0,2), (1,2), (0,3), …
-fn pair(index: u64) -> (u32, u32) {
+fn pair(index: u64) -> Pair {
     // The root may be off by one where it is large.
     let mut v = ((1.0 + (1.0 + 8.0 * index as f64).sqrt()) / 2.0) as u64;
     while v * (v - 1) / 2 > index {

@@ -1,0 +1,114 @@
+//! What every attack can do, what it sees, and what it gives.
+
+use std::fmt;
+
+use gnarl_graph::names::{Choice, Setting, listed};
+use gnarl_graph::{Graph, Labels};
+
+use super::Attack;
+use crate::classifier::{Classifier, WhiteBox};
+use crate::error::{Error, Result};
+use crate::perturb::{Budget, Change, EdgeShare};
+
+/// An attack with its settings.
+pub trait Method {
+    /// The changed graph. [`Attack::run`] calls it with a budget above zero and measures what it gives.
+    fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph>;
+
+    /// What it may change. Fails for a number that is no budget.
+    fn budget(&self) -> gnarl_graph::Result<Budget>;
+
+    /// What the number that a user gives as its budget counts.
+    fn unit(&self) -> &'static str {
+        "share of the edges, rounded down to whole flips"
+    }
+
+    /// Whether it changes features; the others change edges.
+    fn changes_features(&self) -> bool {
+        false
+    }
+
+    /// Whether it follows a model's gradients.
+    fn needs_gradients(&self) -> bool {
+        false
+    }
+}
+
+/// The thesis' share of the edges (ch. 6).
+pub(super) const TENTH: f64 = 0.1;
+
+/// The setting of a budget of edges.
+pub(super) const OF_EDGES: Setting = Setting::new(
+    "budget",
+    "X",
+    "how much may change: a share of the edges, rounded down to whole flips [default: 0.1]",
+);
+
+/// A budget of edges.
+pub(super) fn edges(share: f64) -> gnarl_graph::Result<Budget> {
+    EdgeShare::new(share).map(Budget::Edges)
+}
+
+/// What an attacker sees.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    /// The graph to change, its features as a model sees them.
+    pub graph: &'a Graph,
+    /// The model to fool, or one to practise on in its place; none for an attack that looks at no model.
+    pub model: Option<&'a dyn Classifier>,
+    /// The nodes whose answers are to become wrong, and what the attacker takes for their classes.
+    pub targets: &'a [(u32, u32)],
+    /// What the attacker takes for the classes of all nodes.
+    pub labels: Option<&'a Labels>,
+}
+
+impl<'a> Scene<'a> {
+    /// The network to take gradients through.
+    pub(super) fn white_box<A: Choice>(&self) -> Result<&'a WhiteBox> {
+        let found = self.model.and_then(|model| model.white_box());
+        found.ok_or_else(|| {
+            let what = format!("{} follows gradients, and this model has none to give", A::NAME);
+            refused(format!("{what}; {}", without_gradients()))
+        })
+    }
+
+    /// The targets, for an attack that must have some.
+    pub(super) fn some_targets<A: Choice>(&self) -> Result<&'a [(u32, u32)]> {
+        match self.targets.is_empty() {
+            true => Err(refused(format!("{} needs labelled nodes to mislead, and there are none", A::NAME))),
+            false => Ok(self.targets),
+        }
+    }
+}
+
+impl fmt::Debug for Scene<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scene").field("graph", self.graph).field("targets", &self.targets.len()).finish_non_exhaustive()
+    }
+}
+
+/// An attacked graph and how it differs from the one before.
+#[derive(Debug, Clone)]
+pub struct Attacked {
+    /// The graph.
+    pub graph: Graph,
+    /// What is new in it.
+    pub change: Change,
+}
+
+impl Attacked {
+    /// Compares the graphs. O(nodes + edges + features). Fails where they have not the same nodes.
+    pub fn new(original: &Graph, graph: Graph) -> Result<Self> {
+        Ok(Self { change: Change::between(original, &graph)?, graph })
+    }
+}
+
+/// What to do about a model without gradients.
+pub(super) fn without_gradients() -> String {
+    let plain: Vec<&str> = Attack::all().filter(|a| !a.method().needs_gradients()).map(|a| a.listed().name).collect();
+    format!("attack it through a surrogate, or without gradients: by {}", listed(&plain))
+}
+
+pub(super) fn refused(what: impl Into<String>) -> Error {
+    Error::Graph(gnarl_graph::Error::argument("attack", what))
+}

@@ -1,0 +1,103 @@
+//! The linear maps of a network by their place: which stand in rounds of message passing, and which come after.
+
+use std::collections::HashMap;
+
+use candle_core::Tensor;
+
+use super::not_covered;
+use crate::classifier::WhiteBox;
+use crate::error::Result;
+use crate::nn::{Backbone, Input};
+use crate::tensor::Operator;
+
+/// The linear maps of a network by their place.
+pub(super) struct Plan<'a> {
+    pub rounds: Vec<Vec<Map<'a>>>,
+    pub tail: Vec<Map<'a>>,
+    pub backbone: Backbone,
+}
+
+pub(super) struct Map<'a> {
+    pub weight: &'a Tensor,
+    pub bias: Option<&'a Tensor>,
+}
+
+impl<'a> Plan<'a> {
+    /// Fails with the reason where the network is none that the bounds cover.
+    pub fn of(model: &'a WhiteBox) -> Result<Self> {
+        let config = model.network().config();
+        let backbone = config.backbone;
+        if !matches!(backbone, Backbone::Gcn | Backbone::Gin | Backbone::Sgc | Backbone::Mlp) {
+            return Err(not_covered(format!("{backbone}: they cover gcn, gin, sgc and mlp")));
+        }
+        if config.batch_norm {
+            return Err(not_covered("a network with batch normalisation".into()));
+        }
+        let mut named: HashMap<&str, &Tensor> = model
+            .weights()
+            .iter()
+            .map(|(id, tensor)| (model.network().params().get(id).name.as_str(), tensor))
+            .collect();
+        named.retain(|name, _| !name.starts_with("operator."));
+        let plan = Plan::new(&mut named, backbone, config.layers)?;
+        match named.keys().min() {
+            Some(name) => {
+                Err(not_covered(format!("a network with the parameter {name}, whose place they do not know")))
+            }
+            None => Ok(plan),
+        }
+    }
+
+    /// What a round with these maps makes of its messages.
+    pub fn output(&self, maps: &[Map<'_>], operator: &Operator, messages: Tensor) -> Result<Tensor> {
+        let is_sgc = self.backbone == Backbone::Sgc;
+        // SGC's bias comes after its last round.
+        let bias = maps.first().and_then(|map| map.bias).filter(|_| !is_sgc);
+        let mut output = operator.apply_with_bias(&messages, bias)?;
+        if self.backbone == Backbone::Gin {
+            output = (output + messages)?;
+        }
+        for map in maps.iter().skip(1) {
+            output = Input::Dense(output.relu()?).matmul(map.weight, map.bias)?;
+        }
+        // Nor has it activations.
+        if is_sgc { Ok(output) } else { Ok(output.relu()?) }
+    }
+
+    /// Takes what it knows out of `named`.
+    fn new(named: &mut HashMap<&str, &'a Tensor>, backbone: Backbone, layers: usize) -> Result<Self> {
+        let mut take = |name: &str| -> Option<Map<'a>> {
+            let weight = named.remove(format!("{name}.weight").as_str())?;
+            Some(Map { weight, bias: named.remove(format!("{name}.bias").as_str()) })
+        };
+        let mut must =
+            |name: String| take(&name).ok_or_else(|| not_covered(format!("a {backbone} without {name}.weight")));
+        let mut rounds = Vec::new();
+        let mut tail = Vec::new();
+        match backbone {
+            // The one map commutes with the rounds: it may stand before the first.
+            Backbone::Sgc => {
+                for i in 0..layers {
+                    rounds.push(if i == 0 { vec![must("linear".into())?] } else { Vec::new() });
+                }
+            }
+            Backbone::Mlp => {
+                for i in 0..layers.max(1) {
+                    tail.push(must(format!("layers.{i}"))?);
+                }
+            }
+            Backbone::Gin => {
+                for i in 0..layers {
+                    rounds.push(vec![must(format!("layers.{i}.mlp.0"))?, must(format!("layers.{i}.mlp.1"))?]);
+                }
+            }
+            _ => {
+                for i in 0..layers {
+                    rounds.push(vec![must(format!("layers.{i}"))?]);
+                }
+            }
+        }
+        tail.extend(take("head"));
+        Ok(Self { rounds, tail, backbone })
+    }
+}
