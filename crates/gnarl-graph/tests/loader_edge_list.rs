@@ -11,7 +11,7 @@ fn load(files: &[(&str, &str)]) -> Result<(Graph, BuildReport)> {
     for (name, text) in files {
         std::fs::write(dir.path().join(name), text).unwrap();
     }
-    edge_list::load(dir.path())
+    edge_list::load(dir.path()).map(|(graph, report, _)| (graph, report))
 }
 
 fn edges(text: impl AsRef<[u8]>) -> Result<EdgeFile> {
@@ -60,12 +60,12 @@ fn a_file_alone_is_a_graph() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anything");
     std::fs::write(&path, "0 1\n1 0\n1 2\n2 2\n4 0\n").unwrap();
-    let (graph, report) = edge_list::load(&path).unwrap();
+    let (graph, report, _) = edge_list::load(&path).unwrap();
     assert_eq!((graph.num_nodes(), graph.edges().collect::<Vec<_>>()), (5, vec![(0, 1), (0, 4), (1, 2)]));
     assert_eq!((report.edges_given, report.self_loops, report.duplicates), (5, 1, 1));
     assert!(graph.weights().is_none() && graph.features().is_none() && graph.labels().is_none());
     std::fs::write(&path, "0 1 2.5\n1 0 9\n1 2 4\n").unwrap();
-    let (graph, report) = edge_list::load(&path).unwrap();
+    let (graph, report, _) = edge_list::load(&path).unwrap();
     assert_eq!(graph.weighted_edges().collect::<Vec<_>>(), [(0, 1, 2.5), (1, 2, 4.0)]);
     assert_eq!(report.conflicting_weights, 1);
 }
@@ -205,7 +205,7 @@ fn wrong_companions_say_where() {
     assert!(bad("splits.csv", "0,a\n").ends_with("splits.csv: line 1: '0,a' is not 'node,split,part'"));
     assert!(bad("splits.csv", "0,a,training\n").ends_with("line 1: 'training' is not train, val or test"));
     assert!(bad("splits.csv", "3,a,train\n").contains("line 1: '3' is not a node id, a whole number from 0 to 2"));
-    assert!(bad("splits.csv", "0,a,train\n0,a,test\n").ends_with("Split::new: split a uses item 0 twice"));
+    assert!(bad("splits.csv", "0,a,train\n0,a,test\n").ends_with("split a: item 0 is in it twice"));
     let many: String = (0..1001).map(|i| format!("0,s{i},train\n")).collect();
     assert!(bad("splits.csv", &many).ends_with("line 1001: more than 1000 splits"));
     assert!(message(load(&[("edges.csv", ""), ("edges.txt", "")])).contains("keep one of them"));

@@ -145,7 +145,7 @@ fn wrong_arrays_say_where() {
         bad("node_feat", f4_matrix(2, &[1.0, f32::NAN, 0.0, 0.0, 0.0, 0.0]))
             .contains("member node_feat: value 1 is NaN")
     );
-    assert!(bad("node_feat", f4_matrix(2, &[1.0; 4])).contains("member node_feat: Graph: features for 2 nodes"));
+    assert!(bad("node_feat", f4_matrix(2, &[1.0; 4])).contains("member node_feat: graph: features for 2 nodes"));
     assert!(bad("node_feat", f4s(&[1.0; 3])).contains("member node_feat: 1 dimensions"));
     assert!(bad("node_feat", npy("<f4", false, "(18446744073709551615, 0)", &[])).contains("member node_feat"));
     assert!(message(load(without(plain(), "label"), false)).ends_with("member label: missing"));
