@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::components::Components;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::labels::Labels;
@@ -312,7 +313,7 @@ impl Graph {
 
     /// The subgraph of the largest component (of equals, the one with the smallest node id), and the old id of each node.
     pub fn largest_component(&self) -> (Self, Vec<u32>) {
-        let components = crate::properties::components(self);
+        let components = Components::of_rows(&self.offsets, &self.targets);
         let Some(largest) = components.largest() else { return (self.clone(), Vec::new()) };
         let nodes: Vec<u32> = (0..self.num_nodes() as u32).filter(|&u| components.of(u) == largest).collect();
         let sub = self.subgraph(&nodes).expect("component nodes are valid and distinct");

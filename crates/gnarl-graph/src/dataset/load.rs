@@ -4,9 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::dataset::registry::{self, Entry, Format};
-use crate::dataset::{
-    Content, Dataset, Sources, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, scipy, tu,
-};
+use crate::dataset::{Content, Dataset, Sources, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, scipy, tu};
 use crate::error::{Error, Result};
 use crate::generate::{self, CsbmConfig, SbbamConfig};
 use crate::graph::{BuildReport, Graph};
@@ -30,6 +28,18 @@ fn choose(given: Option<&Path>, variable: Option<OsString>) -> PathBuf {
 
 /// Names that need no file: the karate club, and one random graph of each study's model.
 pub const BUILT_IN: [&str; 3] = ["karate", "sbbam", "csbm"];
+
+/// What a built-in graph is, in a line; `None` for another name.
+pub fn built_in_title(name: &str) -> Option<&'static str> {
+    match name.to_lowercase().as_str() {
+        "karate" => Some("Members of a karate club and who met outside it (Zachary 1977), communities as classes"),
+        "sbbam" => {
+            Some("Barabási–Albert blocks of three densities and edges between them, drawn from the seed (thesis ch. 3)")
+        }
+        "csbm" => Some("Blocks that show in edges and in features (Deshpande et al. 2018), drawn from the seed"),
+        _ => None,
+    }
+}
 
 /// Loads a dataset by name or alias, whatever the case, from the data folder; `karate`, `sbbam` and `csbm` need none,
 /// the last two are drawn from the seed. What is no name and looks like a path is read as a user's own files.

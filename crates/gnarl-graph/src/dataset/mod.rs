@@ -40,8 +40,8 @@ pub mod tu;
 
 pub use self::benchmark::{Benchmark, Part, SplitData};
 pub use self::load::{data_dir, load};
-pub use self::sources::{Source, Sources};
 pub use self::protocol::{protocol_folds, protocol_splits, splits_by};
+pub use self::sources::{Source, Sources};
 
 use crate::error::{Error, Result};
 use crate::features::Features;

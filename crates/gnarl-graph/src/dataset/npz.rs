@@ -281,7 +281,9 @@ impl NpzArchive {
             return Err(fault("not one word".into()));
         }
         let mut bytes = Vec::new();
-        reader.read_to_end(&mut bytes).map_err(|e| fault(format!("cannot be decompressed ({e}), fetch the file again")))?;
+        reader
+            .read_to_end(&mut bytes)
+            .map_err(|e| fault(format!("cannot be decompressed ({e}), fetch the file again")))?;
         let step = if header.kind == Kind::Unicode { 4 } else { 1 };
         // A word of ASCII has one byte of each character that is not zero, whatever their order.
         let letters = bytes.chunks(step).map(|c| c.iter().copied().find(|&b| b != 0)).take_while(Option::is_some);

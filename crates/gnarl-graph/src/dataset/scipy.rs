@@ -175,7 +175,11 @@ fn compressed(archive: &mut NpzArchive, num_lines: u64, length: u64) -> Result<(
         && bounds.first() == Some(&0)
         && bounds.last() == Some(&(places.len() as u64));
     if !fits {
-        let what = format!("not the {} bounds, rising from 0 to {}, of {num_lines} rows or columns", num_lines + 1, places.len());
+        let what = format!(
+            "not the {} bounds, rising from 0 to {}, of {num_lines} rows or columns",
+            num_lines + 1,
+            places.len()
+        );
         return Err(archive.fault("indptr", what));
     }
     let lines = (0u32..).zip(bounds.windows(2)).flat_map(|(line, w)| std::iter::repeat_n(line, (w[1] - w[0]) as usize));

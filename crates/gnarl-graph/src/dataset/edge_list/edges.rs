@@ -18,9 +18,36 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// Titles of the two columns of ids, by which a header is told from an edge between names.
 const TITLES: [&str; 30] = [
-    "source", "target", "src", "dst", "from", "to", "head", "tail", "u", "v", "node", "neighbour", "neighbor", "node1", "node2",
-    "node_1", "node_2", "id1", "id2", "id_1", "id_2", "source_id", "target_id", "sender", "receiver", "start", "end",
-    "from_node", "to_node", "nodes",
+    "source",
+    "target",
+    "src",
+    "dst",
+    "from",
+    "to",
+    "head",
+    "tail",
+    "u",
+    "v",
+    "node",
+    "neighbour",
+    "neighbor",
+    "node1",
+    "node2",
+    "node_1",
+    "node_2",
+    "id1",
+    "id2",
+    "id_1",
+    "id_2",
+    "source_id",
+    "target_id",
+    "sender",
+    "receiver",
+    "start",
+    "end",
+    "from_node",
+    "to_node",
+    "nodes",
 ];
 
 /// Titles of the column of weights.
@@ -97,12 +124,7 @@ fn parse_numbers(path: &Path, bytes: &[u8], start: &Start) -> Result<Option<Edge
         let (u, v) = edges[k];
         return Err(sparse_ids(path, line_of_edge(bytes, body, k), u.max(v), num_edges));
     }
-    Ok(Some(EdgeFile {
-        num_nodes: largest.map_or(0, |id| id as usize + 1),
-        edges,
-        weights,
-        ..EdgeFile::default()
-    }))
+    Ok(Some(EdgeFile { num_nodes: largest.map_or(0, |id| id as usize + 1), edges, weights, ..EdgeFile::default() }))
 }
 
 /// Whether the line at `start` is one that the reader of rows may understand.
@@ -363,7 +385,8 @@ impl Columns {
     /// Whether the first row names the columns: the ids below it are integers and it has none, or both words are such as
     /// head a column and call no node.
     fn is_pair_of_titles(table: &Table, first: &[String]) -> Result<bool> {
-        let (mut integers, mut known) = (is_header(first) && table.num_rows() > 1, first.iter().all(|t| is_one_of(t, &TITLES)));
+        let (mut integers, mut known) =
+            (is_header(first) && table.num_rows() > 1, first.iter().all(|t| is_one_of(t, &TITLES)));
         let mut is_first = true;
         table.each_row(|_, fields| {
             if !std::mem::take(&mut is_first) {

@@ -109,7 +109,11 @@ impl SparseRows {
                 return Ok(());
             }
             let &[node, column, value] = fields else {
-                return Err(at_line(&table.path, line, format!("{} fields, node, column and value are expected", fields.len())));
+                return Err(at_line(
+                    &table.path,
+                    line,
+                    format!("{} fields, node, column and value are expected", fields.len()),
+                ));
             };
             let node_id = nodes.get_or_add(table, line, node)?;
             let column_id = columns.get(table, line, column)?;

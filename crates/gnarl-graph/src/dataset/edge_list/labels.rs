@@ -62,7 +62,8 @@ impl LabelRows {
                     &joined
                 }
                 found => {
-                    let what = format!("{found} fields, {expected} are expected; a class with a comma needs quotation marks");
+                    let what =
+                        format!("{found} fields, {expected} are expected; a class with a comma needs quotation marks");
                     return Err(at_line(&table.path, line, what));
                 }
             };

@@ -159,10 +159,10 @@ mod tests {
     fn rows_keep_their_lines_and_quoted_fields_their_commas() {
         let got = rows("\u{feff}# who\r\n\r\n\"Doe, Jo\",2\r\n  % c\r\n\"say \"\"hi\"\"\", 3 \r\n").unwrap();
         assert_eq!(got, [(3, vec!["Doe, Jo".into(), "2".into()]), (5, vec!["say \"hi\"".into(), "3".into()])]);
-        assert_eq!(rows("a   \"b c\"\n\td e").unwrap(), [
-            (1, vec!["a".to_string(), "b c".into()]),
-            (2, vec!["d".to_string(), "e".into()])
-        ]);
+        assert_eq!(
+            rows("a   \"b c\"\n\td e").unwrap(),
+            [(1, vec!["a".to_string(), "b c".into()]), (2, vec!["d".to_string(), "e".into()])]
+        );
         assert_eq!(rows("a\t\tb").unwrap()[0].1, ["a", "", "b"]);
         assert!(rows("").unwrap().is_empty());
     }
