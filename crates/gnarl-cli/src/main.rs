@@ -16,6 +16,7 @@ mod commands;
 mod global;
 mod html;
 mod interrupt;
+mod node_id;
 mod output;
 mod plot;
 mod progress;

@@ -64,14 +64,9 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// Writes under a temporary name and renames: a reader never sees half a file.
+/// Writes a file whole or not at all.
 pub fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> gnarl_graph::Result<()> {
-    let temporary = file.with_extension(format!("{}.part", std::process::id()));
-    std::fs::write(&temporary, content).and_then(|()| std::fs::rename(&temporary, file)).map_err(|e| {
-        // Best effort: the error to report is the first one.
-        let _ = std::fs::remove_file(&temporary);
-        gnarl_graph::Error::io(file, e)
-    })
+    gnarl_graph::files::write_atomically(file, content)
 }
 
 /// A table with a ruled header. Columns whose header starts with `>` hold numbers and stand to the right.

@@ -66,6 +66,18 @@ fn every_value_goes_to_a_csv_file() {
 }
 
 #[test]
+fn nodes_keep_the_names_of_their_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let (edges, output) = (dir.path().join("edges.csv"), dir.path().join("degree.csv"));
+    std::fs::write(&edges, "user_183,\"Doe, Jo\"\n\"Doe, Jo\",x\n").unwrap();
+    let args =
+        ["centrality", "--data", edges.to_str().unwrap(), "--kind", "degree", "--output", output.to_str().unwrap()];
+    assert_eq!(json(&args)["top"][0], serde_json::json!({"node": "Doe, Jo", "value": 2.0}));
+    assert_eq!(std::fs::read_to_string(&output).unwrap(), "node,degree\nuser_183,1\n\"Doe, Jo\",2\nx,1\n");
+    assert!(text(&args[..5]).contains("user_183"));
+}
+
+#[test]
 fn walks_that_overflow_are_an_error() {
     let e = refusal(&["centrality", "--data", "karate", "--kind", "walks:1000"]);
     assert!(e.contains("too many for a 64-bit float; use a shorter length"), "{e}");

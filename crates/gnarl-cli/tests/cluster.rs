@@ -167,10 +167,43 @@ fn graphs_with_little_in_them_get_one_line() {
     let file = dir.path().join("pair.txt");
     std::fs::write(&file, "0 1\n").unwrap();
     let path = file.to_str().unwrap();
-    let e = refusal(&["cluster", "--data", path]);
+    let e = refusal(&["cluster", "--data", path, "--truth", "labels"]);
     assert!(e.contains("has no labels; --truth core compares with core numbers"), "{e}");
+    let e = refusal(&["cluster", "--data", path]);
+    assert!(e.contains("--clusters: ") && e.ends_with("cgso must be told how many clusters to find"), "{e}");
     let report = json(&["cluster", "--data", path, "--truth", "core"]);
     assert_eq!(mean(&report, "ami"), 100.0, "one core number, one cluster");
+}
+
+#[test]
+fn it_says_who_belongs_where() {
+    // Two triangles joined by an edge, and a pair apart.
+    let dir = tempfile::tempdir().unwrap();
+    let (file, output) = (dir.path().join("own.csv"), dir.path().join("clusters.csv"));
+    std::fs::write(&file, "x,y\na,b\nb,c\nc,a\nd,e\ne,f\nf,d\nc,d\n").unwrap();
+    let args = ["cluster", "--data", file.to_str().unwrap(), "--method", "fast-greedy"];
+    let report = json(&[&args[..], &["--output", output.to_str().unwrap()]].concat());
+    assert_eq!(
+        (&report["ami"], &report["ari"], &report["config"]["truth"]),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+    assert_eq!(report["assignment"][2], serde_json::json!({"node": "a", "cluster": 1}));
+    let csv = std::fs::read_to_string(&output).unwrap();
+    assert_eq!(csv, "node,cluster\nx,0\ny,0\na,1\nb,1\nc,1\nd,2\ne,2\nf,2\n");
+    let shown = text(&args);
+    assert!(shown.contains("no labels to compare with"), "{shown}");
+    let ami = shown.lines().find(|line| line.contains("AMI")).unwrap();
+    assert!(ami.trim_end().ends_with('-'), "{ami}");
+
+    // Numbers are those of the whole graph.
+    std::fs::write(&file, "0,1\n2,3\n3,4\n4,2\n").unwrap();
+    let report = json(&[&args[..], &["--largest-component"]].concat());
+    let nodes: Vec<&Value> = report["assignment"].as_array().unwrap().iter().map(|a| &a["node"]).collect();
+    assert_eq!(nodes, [2, 3, 4]);
+    let karate = json(&["cluster", "--data", "karate", "--method", "louvain"]);
+    assert_eq!(karate["assignment"].as_array().unwrap().len(), 34);
+    let e = refusal(&["cluster", "--data", "sbbam", "--output", output.to_str().unwrap()]);
+    assert_eq!(e, "error: --output: does not apply: sbbam draws many graphs, whose nodes have no names");
 }
 
 #[test]

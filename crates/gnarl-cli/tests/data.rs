@@ -35,6 +35,19 @@ fn info_gives_citation_counts_and_files() {
 }
 
 #[test]
+fn info_knows_the_graphs_that_need_no_files() {
+    let info = json(&["data", "info", "Karate"]);
+    assert_eq!((&info["name"], &info["nodes"], &info["undirected_edges"]), (&"karate".into(), &34.into(), &78.into()));
+    assert_eq!((&info["present"], &info["splits"]), (&true.into(), &1.into()));
+    let shown = text(&["data", "info", "karate"]);
+    assert!(shown.contains("Zachary 1977") && shown.contains("34 nodes, 78 undirected edges, 34 features"), "{shown}");
+    for name in ["csbm", "sbbam"] {
+        assert!(text(&["data", "info", name]).contains("drawn from the seed"), "{name}");
+    }
+    assert!(refusal(&["data", "info", "karat"]).contains("did you mean karate"));
+}
+
+#[test]
 fn check_gives_the_facts_of_karate() {
     let report = json(&["data", "check", "karate"]);
     let stats = &report["stats"];
@@ -92,8 +105,29 @@ fn own_files_go_all_the_way() {
 }
 
 #[test]
+fn check_says_what_of_own_files_was_used() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().to_str().unwrap();
+    std::fs::write(dir.path().join("edges.csv"), "source,target,weight,since\nada,bob,1,1999\nbob,cyd,2,2001\n")
+        .unwrap();
+    std::fs::write(dir.path().join("labels.csv"), "node,class\nada,x\n").unwrap();
+    std::fs::write(dir.path().join("readme.md"), "mine").unwrap();
+    let sources = &json(&["data", "check", path])["sources"];
+    assert_eq!(sources["used"][0]["what"], "edges with weights, nodes by name");
+    assert_eq!(sources["used"][1]["what"], "1 classes, 1 of 3 nodes have one");
+    assert_eq!(sources["unused"][0]["what"], "column since not read: neither node nor weight");
+    assert_eq!(sources["unused"][1]["file"], "readme.md");
+    let shown = text(&["data", "check", path]);
+    assert!(
+        shown.contains("used:\n  edges.csv: edges with weights")
+            && shown.contains("not used:\n  edges.csv: column since")
+    );
+    assert!(json(&["data", "check", "karate"]).get("sources").is_none());
+}
+
+#[test]
 fn a_wrong_line_in_own_files_is_named() {
-    let dir = own_graph("0,1\n1,x y z,3\n");
+    let dir = own_graph("0,1\n1,2,3,4\n");
     let e = refusal(&["data", "check", dir.path().to_str().unwrap()]);
     assert!(e.contains("edges.csv: line 2"), "{e}");
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::components::Components;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::labels::Labels;
@@ -28,7 +29,7 @@ pub struct BuildReport {
     pub conflicting_weights: u64,
 }
 
-/// An immutable undirected simple graph: adjacency, optional weights, features, labels and named splits.
+/// An immutable undirected simple graph: adjacency, optional weights, features, labels, node names and named splits.
 ///
 /// ```
 /// use gnarl_graph::Graph;
@@ -46,6 +47,7 @@ pub struct Graph {
     weights: Option<Arc<Vec<f64>>>,
     features: Option<Arc<Features>>,
     labels: Option<Arc<Labels>>,
+    node_names: Option<Arc<Vec<String>>>,
     splits: Arc<Vec<Split>>,
 }
 
@@ -79,6 +81,7 @@ impl Graph {
             weights: weights.map(Arc::new),
             features: None,
             labels: None,
+            node_names: None,
             splits: Arc::new(Vec::new()),
         }
     }
@@ -168,6 +171,16 @@ impl Graph {
         self.labels.as_deref()
     }
 
+    /// What the nodes are called in the user's files, `None` where they go by number.
+    pub fn node_names(&self) -> Option<&[String]> {
+        self.node_names.as_deref().map(Vec::as_slice)
+    }
+
+    /// What node `u` is called: its name, or its number where nodes have none.
+    pub fn node_name(&self, u: u32) -> String {
+        self.node_names.as_ref().map_or_else(|| u.to_string(), |names| names[u as usize].clone())
+    }
+
     /// The named splits.
     pub fn splits(&self) -> &[Split] {
         &self.splits
@@ -200,12 +213,31 @@ impl Graph {
         Ok(self)
     }
 
+    /// The same graph with a name for each node; the names must differ.
+    ///
+    /// ```
+    /// let path = gnarl_graph::Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
+    /// assert_eq!(path.node_name(2), "2");
+    /// let path = path.with_node_names(["ada", "bob", "cyd"].map(String::from).to_vec())?;
+    /// assert_eq!(path.subgraph(&[2, 0])?.node_name(0), "cyd");
+    /// # Ok::<(), gnarl_graph::Error>(())
+    /// ```
+    pub fn with_node_names(mut self, names: Vec<String>) -> Result<Self> {
+        self.check_rows("names", names.len())?;
+        let mut seen = std::collections::HashSet::with_capacity(names.len());
+        if let Some(twice) = names.iter().find(|name| !seen.insert(name.as_str())) {
+            return Err(Error::argument("graph", format!("two nodes are called '{twice}'")));
+        }
+        self.node_names = Some(Arc::new(names));
+        Ok(self)
+    }
+
     /// The same graph with these splits instead of its own; their names must differ.
     pub fn with_splits(mut self, splits: Vec<Split>) -> Result<Self> {
         for (i, split) in splits.iter().enumerate() {
             split.check_range(self.num_nodes())?;
             if splits[..i].iter().any(|s| s.name() == split.name()) {
-                return Err(Error::argument("Graph::with_splits", format!("two splits are called {}", split.name())));
+                return Err(Error::argument("graph", format!("two splits are called {}", split.name())));
             }
         }
         self.splits = Arc::new(splits);
@@ -216,10 +248,11 @@ impl Graph {
         if rows == self.num_nodes() {
             return Ok(());
         }
-        Err(Error::argument("Graph", format!("{what} for {rows} nodes, but the graph has {}", self.num_nodes())))
+        Err(Error::argument("graph", format!("{what} for {rows} nodes, but the graph has {}", self.num_nodes())))
     }
 
-    /// The subgraph induced by `nodes`, which become `0, 1, …` in the order given; features, labels and splits follow.
+    /// The subgraph induced by `nodes`, which become `0, 1, …` in the order given; features, labels, names and splits
+    /// follow.
     ///
     /// Fails where a node is out of range or named twice. O(n + the nodes' degrees).
     pub fn subgraph(&self, nodes: &[u32]) -> Result<Self> {
@@ -252,6 +285,8 @@ impl Graph {
         let mut sub = Self::from_rows(offsets, targets, weights);
         sub.features = self.features.as_ref().map(|f| Arc::new(f.select_rows(nodes)));
         sub.labels = self.labels.as_ref().map(|l| Arc::new(l.select(nodes)));
+        let names_of = |names: &Arc<Vec<String>>| nodes.iter().map(|&u| names[u as usize].clone()).collect();
+        sub.node_names = self.node_names.as_ref().map(|names| Arc::new(names_of(names)));
         let translate = |u: u32| Some(new_id[u as usize]).filter(|&v| v != OUTSIDE);
         sub.splits = Arc::new(self.splits.iter().map(|s| s.translate(translate)).collect());
         Ok(sub)
@@ -278,7 +313,7 @@ impl Graph {
 
     /// The subgraph of the largest component (of equals, the one with the smallest node id), and the old id of each node.
     pub fn largest_component(&self) -> (Self, Vec<u32>) {
-        let components = crate::properties::components(self);
+        let components = Components::of_rows(&self.offsets, &self.targets);
         let Some(largest) = components.largest() else { return (self.clone(), Vec::new()) };
         let nodes: Vec<u32> = (0..self.num_nodes() as u32).filter(|&u| components.of(u) == largest).collect();
         let sub = self.subgraph(&nodes).expect("component nodes are valid and distinct");
@@ -334,10 +369,11 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Shares the other graph's features, labels and splits.
+    /// Shares the other graph's features, labels, names and splits.
     pub(crate) fn carry_from(&mut self, other: &Self) {
         self.features = other.features.clone();
         self.labels = other.labels.clone();
+        self.node_names = other.node_names.clone();
         self.splits = other.splits.clone();
     }
 }
@@ -365,7 +401,11 @@ impl Payload for () {
 
 impl Payload for f64 {
     fn fault(&self) -> Option<String> {
-        (!self.is_finite()).then(|| format!("weight {self} is not finite"))
+        if !self.is_finite() {
+            return Some(format!("weight {self} is not finite"));
+        }
+        // Networks compute with 32 bits, where it would become infinite.
+        (self.abs() > f64::from(f32::MAX)).then(|| format!("weight {self:e} is too large, at most {:e} fits", f32::MAX))
     }
     fn into_weights(values: Vec<f64>) -> Option<Vec<f64>> {
         Some(values)
@@ -589,6 +629,29 @@ mod tests {
         assert!(g.subgraph(&[1, 1]).unwrap_err().to_string().contains("named twice"));
         assert!(g.subgraph(&[4]).unwrap_err().to_string().contains("out of range"));
         assert!(g.with_features(Features::Sparse(CsrMatrix::identity(3))).is_err());
+    }
+
+    #[test]
+    fn names_follow_their_nodes() {
+        let names = ["a", "b", "c", "d"].map(String::from).to_vec();
+        let g = Graph::from_edges(4, [(1, 2), (2, 3)]).unwrap().0.with_node_names(names).unwrap();
+        assert_eq!(g.subgraph(&[3, 1]).unwrap().node_names().unwrap(), ["d", "b"]);
+        assert_eq!(g.largest_component().0.node_names().unwrap(), ["b", "c", "d"]);
+        assert_eq!(g.permute(&[3, 2, 1, 0]).unwrap().node_name(0), "d");
+        assert_eq!(g.add_edges(&[(0, 1)]).unwrap().0.remove_edges(&[(1, 2)]).unwrap().node_name(0), "a");
+        let plain = path(2);
+        assert_eq!((plain.node_names(), plain.node_name(1)), (None, "1".to_string()));
+        let e = plain.clone().with_node_names(vec!["x".into(); 2]).unwrap_err().to_string();
+        assert_eq!(e, "graph: two nodes are called 'x'");
+        let e = plain.with_node_names(vec!["x".into()]).unwrap_err().to_string();
+        assert_eq!(e, "graph: names for 1 nodes, but the graph has 2");
+    }
+
+    #[test]
+    fn weights_that_32_bits_cannot_hold_are_refused() {
+        let e = Graph::from_weighted_edges(2, [(0, 1, 1e39)]).unwrap_err().to_string();
+        assert!(e.ends_with("edge 0 joins 0 and 1: weight 1e39 is too large, at most 3.4028235e38 fits"), "{e}");
+        assert!(Graph::from_weighted_edges(2, [(0, 1, -3e38)]).is_ok());
     }
 
     #[test]

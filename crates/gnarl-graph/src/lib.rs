@@ -14,6 +14,11 @@
 //! | [`metrics`] | accuracy, AMI, ARI, modularity, success rate, histograms |
 //! | [`names`] | lists of choices, and all that follows from a list |
 //! | [`random`] | one seed, a stream per purpose |
+//! | [`files`] | files that are there whole or not at all |
+//!
+//! A room uses those below it, never those above: error, random, names, files and matrix; then features, labels, split,
+//! components, graph and graph set; then properties, centrality, operator, metrics and distance; then generate, spectrum,
+//! dataset and community.
 //!
 //! # One word per thing
 //!
@@ -24,10 +29,12 @@
 
 pub mod centrality;
 pub mod community;
+pub mod components;
 pub mod dataset;
 pub mod distance;
 pub mod error;
 pub mod features;
+pub mod files;
 pub mod generate;
 pub mod graph;
 pub mod graph_set;

@@ -532,6 +532,7 @@ mod tests {
     #[test]
     fn lists_say_what_is_stored() {
         assert_listed(Deed::LIST, Deed::all().map(|deed| deed.stored()));
+        assert_eq!(Deed::all().map(|deed| deed.about()).collect::<Vec<_>>(), ["as it is", "colours it"]);
         assert_eq!(listed(&["a", "b", "c"]), "a, b and c");
     }
 }

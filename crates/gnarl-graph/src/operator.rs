@@ -12,6 +12,8 @@ use crate::graph::Graph;
 use crate::matrix::CsrMatrix;
 
 /// A classical graph shift operator.
+///
+/// `l-rw` is `L_rw` too, so the names are read by hand and not by [`named!`](crate::named).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClassicalOperator {
     /// `A`, the adjacency matrix.

@@ -29,7 +29,7 @@ impl Split {
         let mut all = [&train[..], &val, &test].concat();
         all.sort_unstable();
         if let Some(w) = all.windows(2).find(|w| w[0] == w[1]) {
-            return Err(Error::argument("Split::new", format!("split {name} uses item {} twice", w[0])));
+            return Err(Error::setting(&format!("split {name}"), format!("item {} is in it twice", w[0])));
         }
         Ok(Self { name, train, val, test })
     }
@@ -59,8 +59,8 @@ impl Split {
         let largest = [&self.train, &self.val, &self.test].into_iter().filter_map(|p| p.last()).max();
         match largest {
             Some(&id) if id as usize >= num_items => {
-                let what = format!("split {} names item {id}, but there are {num_items}", self.name);
-                Err(Error::argument("Split", what))
+                let what = format!("item {id} is in it, but there are {num_items}");
+                Err(Error::setting(&format!("split {}", self.name), what))
             }
             _ => Ok(()),
         }
@@ -96,7 +96,7 @@ impl Split {
                 "{} labelled items are left after {per_class} per class, but {num_val} + {num_test} are asked for validation and test",
                 rest.len()
             );
-            return Err(Error::argument("Split::per_class", what));
+            return Err(Error::argument("split", what));
         }
         let test = rest[num_val..num_val + num_test].to_vec();
         rest.truncate(num_val);
@@ -107,7 +107,7 @@ impl Split {
     pub fn fewer(&self, labels: &Labels, of_classes: &[usize], seed: u64) -> Result<Self> {
         if of_classes.len() != labels.num_classes() {
             let what = format!("{} numbers of items for {} classes", of_classes.len(), labels.num_classes());
-            return Err(Error::argument("Split::fewer", what));
+            return Err(Error::argument("training items per class", what));
         }
         let mut order = self.train.clone();
         order.shuffle(&mut stream(seed, "fewer training items", 0));
@@ -129,7 +129,7 @@ impl Split {
         let shares_are_valid = train >= 0.0 && val >= 0.0 && train + val <= 1.0;
         if !shares_are_valid {
             let what = format!("shares {train} and {val} must be at least 0 and sum to at most 1");
-            return Err(Error::argument("Split::fractions", what));
+            return Err(Error::argument("split", what));
         }
         let order = shuffled_labelled(labels, seed, "split fractions");
         let num_train = (order.len() as f64 * train).round() as usize;
@@ -146,7 +146,7 @@ impl Split {
         let mut order = shuffled_labelled(labels, seed, "split folds");
         if k < 3 || k > order.len() {
             let what = format!("{k} folds of {} labelled items: at least 3 and at most one item per fold", order.len());
-            return Err(Error::argument("Split::folds", what));
+            return Err(Error::argument("folds", what));
         }
         // Dealing class after class in one round keeps both the fold sizes and the class counts level.
         order.sort_by_key(|&u| labels.get(u));
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn overlap_and_range_are_refused() {
         let e = Split::new("x", vec![1, 2], vec![2], vec![]).unwrap_err().to_string();
-        assert_eq!(e, "Split::new: split x uses item 2 twice");
+        assert_eq!(e, "split x: item 2 is in it twice");
         assert!(Split::new("x", vec![5], vec![], vec![]).unwrap().check_range(5).is_err());
         assert!(Split::folds(&labels(&[2]), 3, 0).is_err());
     }
@@ -259,6 +259,6 @@ mod tests {
         let uneven = split.fewer(&labels, &[4, 1, 4], 1).unwrap();
         assert_eq!((uneven.train().len(), uneven.name()), (9, "s-4+1+4-per-class"));
         let e = split.fewer(&labels, &[4], 1).unwrap_err().to_string();
-        assert_eq!(e, "Split::fewer: 1 numbers of items for 3 classes");
+        assert_eq!(e, "training items per class: 1 numbers of items for 3 classes");
     }
 }

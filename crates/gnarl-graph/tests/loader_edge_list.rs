@@ -11,7 +11,7 @@ fn load(files: &[(&str, &str)]) -> Result<(Graph, BuildReport)> {
     for (name, text) in files {
         std::fs::write(dir.path().join(name), text).unwrap();
     }
-    edge_list::load(dir.path())
+    edge_list::load(dir.path()).map(|(graph, report, _)| (graph, report))
 }
 
 fn edges(text: impl AsRef<[u8]>) -> Result<EdgeFile> {
@@ -32,7 +32,7 @@ fn message<T>(result: Result<T>) -> String {
 
 #[test]
 fn every_separator_header_and_comment() {
-    let expected = EdgeFile { num_nodes: 8, edges: vec![(0, 1), (7, 1), (2, 2)], weights: None };
+    let expected = EdgeFile { num_nodes: 8, edges: vec![(0, 1), (7, 1), (2, 2)], ..EdgeFile::default() };
     for text in [
         "0,1\n7,1\n2,2\n",
         "0\t1\n7\t1\n2\t2",
@@ -41,6 +41,8 @@ fn every_separator_header_and_comment() {
         "# comment\n% another\nfrom,to\n0,1\n#7,7\n7,1\n \n2,2\n%",
         "source target\n0 1\n7 1\n2 2\n",
         "\u{feff}source,target\n0,1\n007,1\n2,2\n",
+        "\"from\",\"to\"\r\n\"0\",\"1\"\r\n\"7\",\"1\"\r\n2,2\r\n",
+        "who,whom\n\"0\",1\n7,1\n2,2\n",
     ] {
         assert_eq!(edges(text).unwrap(), expected, "{text:?}");
     }
@@ -60,12 +62,12 @@ fn a_file_alone_is_a_graph() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("anything");
     std::fs::write(&path, "0 1\n1 0\n1 2\n2 2\n4 0\n").unwrap();
-    let (graph, report) = edge_list::load(&path).unwrap();
+    let (graph, report, _) = edge_list::load(&path).unwrap();
     assert_eq!((graph.num_nodes(), graph.edges().collect::<Vec<_>>()), (5, vec![(0, 1), (0, 4), (1, 2)]));
     assert_eq!((report.edges_given, report.self_loops, report.duplicates), (5, 1, 1));
     assert!(graph.weights().is_none() && graph.features().is_none() && graph.labels().is_none());
     std::fs::write(&path, "0 1 2.5\n1 0 9\n1 2 4\n").unwrap();
-    let (graph, report) = edge_list::load(&path).unwrap();
+    let (graph, report, _) = edge_list::load(&path).unwrap();
     assert_eq!(graph.weighted_edges().collect::<Vec<_>>(), [(0, 1, 2.5), (1, 2, 4.0)]);
     assert_eq!(report.conflicting_weights, 1);
 }
@@ -135,15 +137,19 @@ fn many_edges_stay_in_order() {
 fn lines_that_are_no_edges() {
     let bad = |text: &str| message(edges(text));
     assert_eq!(
-        bad("0,1\n0,x\n"),
-        "my.edges: line 2: 'x' is not a node id, a whole number from 0 to 4294967293 is expected"
+        bad("0,1\n0,-1\n"),
+        "my.edges: line 2: '-1' is not a node id, a whole number from 0 to 4294967293 is expected"
     );
     assert!(bad("0,1\n# c\n\n-1,2\n").starts_with("my.edges: line 4: '-1' is not a node id"));
     assert!(bad("0,1\n1,4294967295\n").starts_with("my.edges: line 2: '4294967295' is not a node id"));
     assert!(bad("0,1\n1,99999999999999999999999\n").contains("is not a node id"));
     assert!(bad("0,1\n1.5,2\n").contains("line 2: '1.5' is not a node id"));
-    assert!(bad("x,1\n0,1\n").contains("line 1: 'x' is not a node id"), "half a header is a typing error");
-    assert!(bad("from,to\nsource,target\n").contains("line 2: 'source' is not a node id"));
+    assert!(bad("0,1\n\"-1\",\"2\"\n").contains("line 2: '-1' is not a node id"), "a number in quotes is one too");
+    assert!(bad("a,b\nc,\n").ends_with("line 2: a node without a name, 'u,v' is expected"));
+    assert!(bad("a,b\nc,d,e\n").ends_with("line 2: a weight 'e', but the edges before have none"));
+    assert!(bad("a,b,heavy\nc,d,light\n").ends_with("line 2: 'light' is not a weight, a finite number is expected"));
+    assert!(bad("some words that are no edges\nat all\n").contains("line 2: 2 fields, but the header has 6"));
+    assert!(bad("u,v,weight,when\n0,1,2\n").ends_with("line 2: 3 fields, but the header has 4"));
     assert!(bad("0,1\n2\n").ends_with("line 2: '2' has 1 fields, 'u,v' or 'u,v,weight' is expected"));
     assert!(bad("0,1,1,1\n").contains("line 1: '0,1,1,1' has 4 fields"));
     assert!(bad("0,1\n2,3,0.5\n").ends_with("line 2: a weight '0.5', but the edges before have none"));
@@ -152,9 +158,16 @@ fn lines_that_are_no_edges() {
         let expected = format!("line 2: '{weight}' is not a weight, a finite number is expected");
         assert!(bad(&format!("0,1,1\n2,3,{weight}\n")).ends_with(&expected), "{weight}");
     }
+    for text in ["0,1,1\n2,3,1e39\n", "a,b,1\nc,d,-1e39\n"] {
+        assert!(bad(text).contains("1e39' is too large for a weight, at most 3.4028235e38 fits"), "{text}");
+    }
     assert!(bad("0,1\n0,,1\n").contains("line 2: a weight '1'"));
     assert!(bad("0,1\n0;1\n").contains("line 2: '0;1' has 1 fields"));
-    assert!(message(edges(b"0,1\n\xff\xfe,1\n")).contains("line 2: "));
+    let junk = |bytes: &[u8]| message(edges(bytes));
+    assert!(junk(b"0,1\n\xff\xfe,1\n").ends_with("line 2: byte 0xff is not UTF-8, a text file is expected"));
+    assert!(junk(b"\x89PNG\r\n\x1a\n").ends_with("line 1: byte 0x89 is not UTF-8, a text file is expected"));
+    assert!(junk(b"PK\x03\x04 x\n0,1\n").ends_with("line 1: byte 0x03 is in no text, a text file is expected"));
+    assert!(junk(b"PK\x03\x04 x").ends_with("line 1: byte 0x03 is in no text, a text file is expected"));
     let e = edge_list::load(std::path::Path::new("no/such/my.edges"));
     assert!(message(e).starts_with("my.edges: No such file"));
 }
@@ -197,19 +210,129 @@ fn wrong_companions_say_where() {
     assert!(
         bad("features.csv", "node,a\n0,1\n2,1\n").ends_with("whole file: node 1 has no row, but there are 3 nodes")
     );
-    assert!(bad("features.csv", "node,a\n0,1\n0,1\n1,1\n").ends_with("whole file: node 0 has two rows"));
+    assert!(bad("features.csv", "node,a\n0,1\n0,1\n1,1\n").ends_with("line 3: node 0 has a row already, on line 2"));
+    assert!(bad("features.csv", "node,a,b\n0,1\n").ends_with("line 2: 1 features, but the header has 2"));
+    assert!(bad("features.csv", "1e39,1\n").contains("line 1: '1e39' is not a feature, a finite number"));
     assert!(bad("features.csv", "node,a\n-1,1\n").contains("line 2: '-1' is not a node id"));
     assert!(bad("labels.csv", "1\n2\n").ends_with("2 rows, but there are 3 nodes, one row each is expected"));
-    assert!(bad("labels.csv", "0,1\n0,2\n").ends_with("labels.csv: whole file: node 0 has two rows"));
+    assert!(bad("labels.csv", "0,1\n0,2\n").ends_with("labels.csv: line 2: node 0 has a row already, on line 1"));
+    assert!(bad("labels.csv", "0,a,b\n").contains("line 1: 3 fields, 2 are expected"));
     assert!(bad("labels.csv", "0,1\nx,2\n").contains("labels.csv: line 2: 'x' is not a node id"));
     assert!(bad("splits.csv", "0,a\n").ends_with("splits.csv: line 1: '0,a' is not 'node,split,part'"));
     assert!(bad("splits.csv", "0,a,training\n").ends_with("line 1: 'training' is not train, val or test"));
     assert!(bad("splits.csv", "3,a,train\n").contains("line 1: '3' is not a node id, a whole number from 0 to 2"));
-    assert!(bad("splits.csv", "0,a,train\n0,a,test\n").ends_with("Split::new: split a uses item 0 twice"));
+    assert!(bad("splits.csv", "0,a,train\n0,a,test\n").ends_with("split a: item 0 is in it twice"));
     let many: String = (0..1001).map(|i| format!("0,s{i},train\n")).collect();
     assert!(bad("splits.csv", &many).ends_with("line 1001: more than 1000 splits"));
     assert!(message(load(&[("edges.csv", ""), ("edges.txt", "")])).contains("keep one of them"));
     assert!(message(load(&[("labels.csv", "")])).contains("edges.csv, edges.tsv"));
+}
+
+#[test]
+fn names_go_from_the_files_to_the_graph() {
+    let (graph, report) = load(&[
+        (
+            "edges.csv",
+            "source,target,weight\r\nuser_183,\"Doe, Jo\",2\r\n\"Doe, Jo\",x,0.5\r\nx,user_183,1\r\nx,x,1\r\n",
+        ),
+        ("features.csv", "\u{feff}node,age,size\nx,1,2\n\"Doe, Jo\",3,4\nalone,5,6\nuser_183,7,8\n"),
+        ("labels.csv", "node,class\nalone,red\nuser_183,deep blue\nx,?\n"),
+        ("splits.csv", "node,split,part\nuser_183,s,train\nalone,s,test\n"),
+    ])
+    .unwrap();
+    assert_eq!(graph.node_names().unwrap(), ["user_183", "Doe, Jo", "x", "alone"]);
+    assert_eq!(graph.weighted_edges().collect::<Vec<_>>(), [(0, 1, 2.0), (0, 2, 1.0), (1, 2, 0.5)]);
+    assert_eq!((report.self_loops, graph.degree(3)), (1, 0));
+    assert_eq!(graph.features().unwrap().to_dense().data(), [7.0, 8.0, 3.0, 4.0, 1.0, 2.0, 5.0, 6.0]);
+    let labels = graph.labels().unwrap();
+    assert_eq!(labels.classes(), [Some(0), None, None, Some(1)], "labels may be missing");
+    assert_eq!((labels.name(0), labels.name(1)), ("deep blue".into(), "red".into()));
+    assert_eq!((graph.split("s").unwrap().train(), graph.split("s").unwrap().test()), (&[0][..], &[3][..]));
+}
+
+#[test]
+fn a_first_line_of_names_is_a_header_or_an_edge() {
+    let names = |text: &str| edges(text).unwrap().names.unwrap();
+    assert_eq!(names("ada bob\nbob cyd\n"), ["ada", "bob", "cyd"]);
+    assert_eq!(names("Source,Target\nada,bob\n"), ["ada", "bob"]);
+    assert_eq!(names("u,v\nv,w\n"), ["u", "v", "w"], "v is a node below, so it is no title");
+    assert_eq!(names("person,friend,strength\nada,bob,1\n"), ["ada", "bob"], "a weight is a number");
+    assert_eq!(names("0,1\n0,x\n"), ["0", "1", "x"], "one name makes names of all");
+    let file = edges("from,to,year,weight,note\na,b,1999,2,\"x, y\"\n").unwrap();
+    assert_eq!((file.weights.unwrap(), file.columns_dropped), (vec![2.0], vec!["year".to_string(), "note".into()]));
+    assert_eq!(edges("from,to,year,kind\n0,4,1999,x\n").unwrap().num_nodes, 5);
+}
+
+#[test]
+fn names_need_rows_by_name() {
+    let bad = |name, text: &str| message(load(&[("edges.csv", "ada,bob\nbob,cyd\n"), (name, text)]));
+    let expected = "whole file: nodes go by name here, such as 'ada': a header whose first column is 'node' is needed, and a \
+                    name in each row";
+    assert_eq!(bad("features.csv", "1,2\n3,4\n5,6\n"), format!("features.csv: {expected}"));
+    assert_eq!(bad("labels.csv", "x\ny\nz\n"), format!("labels.csv: {expected}"));
+    assert_eq!(bad("labels.csv", "ada,x\nbob,y\n"), format!("labels.csv: {expected}"));
+    assert_eq!(
+        bad("features.csv", "node,f\nada,1\nbbo,2\ncyd,3\n"),
+        "features.csv: whole file: node 'bob' has no row, but there are 4 nodes"
+    );
+    assert!(bad("features.csv", "node,f\nada,1\nada,2\n").ends_with("line 3: node 'ada' has a row already, on line 2"));
+    assert!(bad("labels.csv", "node,c\nada,1\n,2\n").ends_with("line 3: a node without a name"));
+    assert!(bad("splits.csv", "dan,s,train\n").ends_with("line 1: 'dan' is no node of the edges, features or labels"));
+    let numbers = message(load(&[("edges.csv", "0,1\n"), ("labels.csv", "node,class\nada,1\n")]));
+    assert!(
+        numbers.contains("labels.csv: line 2: 'ada' is not a node id"),
+        "names where numbers are needed: {numbers}"
+    );
+}
+
+#[test]
+fn sparse_features_as_text() {
+    let with = |edges: &str, text: &str| load(&[("edges.csv", edges), ("features.csv", text)]);
+    let (graph, _) = with("0,1\n1,2\n", "node,column,value\n2,3,0.5\n0,0,1\n2,1,-1\n0,1,0\n").unwrap();
+    let features = graph.features().unwrap();
+    assert!(matches!(features, gnarl_graph::Features::Sparse(_)));
+    let expected = [[1.0, 0.0, 0.0, 0.0], [0.0; 4], [0.0, -1.0, 0.0, 0.5]];
+    assert_eq!((features.to_dense().data(), features.num_nonzeros()), (expected.as_flattened(), 3));
+    let (graph, _) = with("a,b\n", "Node,Column,Value\nb,rust,2\nc,go,1\nb,go,3\n").unwrap();
+    assert_eq!(graph.node_names().unwrap(), ["a", "b", "c"]);
+    assert_eq!(graph.features().unwrap().to_dense().data(), [0.0, 0.0, 2.0, 3.0, 0.0, 1.0], "columns by name");
+    let bad = |text: &str| message(with("0,1\n", &format!("node,column,value\n{text}")));
+    assert!(bad("0,1,2\n0,1,3\n").ends_with("line 3: node '0' has a value in column '1' already"));
+    assert!(bad("0,1\n").ends_with("line 2: 2 fields, node, column and value are expected"));
+    assert!(bad("0,1,inf\n").contains("line 2: 'inf' is not a feature, a finite number is expected"));
+    assert!(bad("0,4000000000,1\n").contains("line 2: '4000000000' is not a column"));
+}
+
+#[test]
+fn what_is_not_read_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("edges.csv", "source,target,since\na,b,1\n"),
+        ("labels.csv", "node,country,label,year\na,fr,x,1\nb,de,y,2\n"),
+        ("notes.md", "# mine"),
+        (".hidden", ""),
+        ("Features.csv", "node,f\na,1\n"),
+    ] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    let (graph, _, sources) = edge_list::load(dir.path()).unwrap();
+    let say = |list: &[gnarl_graph::dataset::Source]| {
+        list.iter().map(|s| format!("{}: {}", s.file, s.what)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        say(&sources.used),
+        ["edges.csv: edges with weights, nodes by name", "labels.csv: 2 classes, 2 of 2 nodes have one"]
+    );
+    let unread = "not read: edges, features, labels and splits are, as .csv, .tsv, .txt or .npz";
+    assert_eq!(
+        say(&sources.unused),
+        [
+            "labels.csv: columns country, year not read: neither node nor class".to_string(),
+            format!("Features.csv: {unread}"),
+            format!("notes.md: {unread}")
+        ]
+    );
+    assert_eq!((graph.features(), graph.labels().unwrap().name(0)), (None, "x".to_string()));
 }
 
 #[test]
@@ -221,6 +344,12 @@ fn damaged_bytes_never_panic() {
         "0,s,train\n1,s,val\n",
     ];
     let others = ["0 1 0.5\n1 2 2\r\n", "1\t2\n3\t4\n5\t6\n", "a\n\nb\n", "node split part\n2 s test\n"];
-    let seeds = [parts.join("\0").into_bytes(), others.join("\0").into_bytes()];
+    let named = [
+        "source,target,weight\na,\"b, c\",1\nb,a,2\n",
+        "node,column,value\na,x,1\nd,y,2\n",
+        "node,kind,label\na,1,x\nb,2,y\n",
+        "node,split,part\na,s,test\n",
+    ];
+    let seeds = [parts.join("\0").into_bytes(), others.join("\0").into_bytes(), named.join("\0").into_bytes()];
     fuzz::mutations(&seeds, 5000, edge_list::fuzz_edge_list);
 }

@@ -204,7 +204,7 @@ fn wrong_masks_are_named() {
     // How arrays themselves can be wrong is tested where npz files are read.
     let train = |bytes: Vec<u8>| npz(&[("train_mask", bytes)]);
     for (bytes, expected) in [
-        (masks([1, 1, 0, 0], [0, 1, 0, 0], [0; 4]), "masks: split geom-gcn-0 uses item 1 twice"),
+        (masks([1, 1, 0, 0], [0, 1, 0, 0], [0; 4]), "masks: split geom-gcn-0: item 1 is in it twice"),
         (masks([1, 2, 0, 0], [0; 4], [0; 4]), "member train_mask: value 1 is 2, which does not fit here"),
         (train(npy("|u1", "(3,)", &[1, 0, 0])), "member train_mask: shape [3], [4] is expected: one per node"),
         (train(npy("|u1", "(4,)", &[0; 3])), "member train_mask: "),

@@ -122,7 +122,7 @@ fn splits_have_a_run_per_row() {
 
     let bad = |name, bytes| message(load(with(members.clone(), name, bytes), false));
     assert!(bad("val_idx", i8_matrix(1, &[1])).ends_with("member val_idx: 1 runs, but train_idx has 2"));
-    assert!(bad("val_idx", i8_matrix(1, &[2, 1])).contains("split linkx-0 uses item 2 twice"));
+    assert!(bad("val_idx", i8_matrix(1, &[2, 1])).contains("split linkx-0: item 2 is in it twice"));
     assert!(bad("val_idx", i8_matrix(1, &[1, 3])).contains("member val_idx: value 1 is 3"));
     assert!(bad("val_idx", npy("<i8", false, "(1000000000000, 0)", &[])).contains("at most 1000 runs"));
     assert!(message(load(without(members.clone(), "test_idx"), false)).ends_with("member test_idx: missing"));
@@ -145,7 +145,7 @@ fn wrong_arrays_say_where() {
         bad("node_feat", f4_matrix(2, &[1.0, f32::NAN, 0.0, 0.0, 0.0, 0.0]))
             .contains("member node_feat: value 1 is NaN")
     );
-    assert!(bad("node_feat", f4_matrix(2, &[1.0; 4])).contains("member node_feat: Graph: features for 2 nodes"));
+    assert!(bad("node_feat", f4_matrix(2, &[1.0; 4])).contains("member node_feat: graph: features for 2 nodes"));
     assert!(bad("node_feat", f4s(&[1.0; 3])).contains("member node_feat: 1 dimensions"));
     assert!(bad("node_feat", npy("<f4", false, "(18446744073709551615, 0)", &[])).contains("member node_feat"));
     assert!(message(load(without(plain(), "label"), false)).ends_with("member label: missing"));

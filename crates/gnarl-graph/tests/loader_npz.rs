@@ -211,7 +211,7 @@ fn wrong_graphs_say_where() {
     assert!(bad("attr_data", f4s(&[0.5, f32::NAN, 0.0, 1.0])).contains("member attr_data: value 1 is NaN"));
     assert!(bad("attr_data", f4s(&[0.5, f32::INFINITY, 0.0, 1.0])).contains("member attr_data: value 1 is inf"));
     assert!(bad("attr_indices", i4s(&[2, 2, 1, 1])).contains("member attr_indices"));
-    assert!(bad("labels", i8s(&[0, 1])).contains("member labels: Graph: labels for 2 nodes, but the graph has 4"));
+    assert!(bad("labels", i8s(&[0, 1])).contains("member labels: graph: labels for 2 nodes, but the graph has 4"));
     assert!(bad("labels", f4s(&[0.0, 1.0, 0.5, 0.0])).contains("member labels: value 2 is 0.5"));
 }
 

@@ -17,7 +17,7 @@ fn real_sets_have_the_published_facts() {
         serde_json::from_str(&std::fs::read_to_string(data.join("STATS.json")).unwrap()).unwrap();
     for name in ["MUTAG", "PROTEINS", "IMDB-BINARY", "IMDB-MULTI", "NCI1", "DD"] {
         let dir = data.join("tu");
-        let (set, report) = tu::load(&dir.join(name), Some(&dir.join("splits")), name).unwrap();
+        let (set, report, _) = tu::load(&dir.join(name), Some(&dir.join("splits")), name).unwrap();
         let fact = |key: &str| &stats[name][key];
         assert_eq!(set.len(), *fact("graphs"), "{name}");
         assert_eq!(set.num_nodes(), *fact("nodes"), "{name}");
@@ -61,7 +61,7 @@ fn load(files: &[(&str, &str)]) -> gnarl_graph::Result<(GraphSet, BuildReport)> 
     for (name, text) in files {
         std::fs::write(dir.path().join(name), text).unwrap();
     }
-    tu::load(dir.path(), Some(dir.path()), "T")
+    tu::load(dir.path(), Some(dir.path()), "T").map(|(set, report, _)| (set, report))
 }
 
 #[test]
@@ -96,11 +96,15 @@ fn nodes_may_be_listed_in_any_order() {
 }
 
 #[test]
-fn attributes_stand_in_for_absent_labels_only() {
+fn labels_and_attributes_are_both_features() {
     let attributes = ("T_node_attributes.txt", "0.5, 1\n-2, 1e1\n0,0\n1,1\n2,2\n3,3\n");
     let mut files = SMALL.to_vec();
     files.push(attributes);
-    assert_eq!(load(&files).unwrap().0.graphs()[0].features().unwrap().num_cols(), 3, "labels win");
+    let (set, _) = load(&files).unwrap();
+    assert_eq!(set.num_node_labels(), Some(3));
+    let features = set.graphs()[0].features().unwrap().to_dense();
+    let expected = [[1.0, 0.0, 0.0, 0.5, 1.0], [0.0, 0.0, 1.0, -2.0, 10.0], [1.0, 0.0, 0.0, 0.0, 0.0]];
+    assert_eq!(features.data(), expected.as_flattened(), "one-hot labels 5, 7 and 9, then the two attributes");
     files.remove(3);
     let (set, _) = load(&files).unwrap();
     assert_eq!(set.num_node_labels(), None);
@@ -174,8 +178,8 @@ fn bad_attributes_and_folds_say_where() {
     let fold = |test: &str| {
         folds(&format!("[{{\"test\": [{test}], \"model_selection\": [{{\"train\": [1], \"validation\": [2]}}]}}]"))
     };
-    assert!(fold("3").ends_with("fold 0: Split: split errica-0 names item 3, but there are 3"));
-    assert!(fold("1").ends_with("fold 0: Split::new: split errica-0 uses item 1 twice"));
+    assert!(fold("3").ends_with("fold 0: split errica-0: item 3 is in it, but there are 3"));
+    assert!(fold("1").ends_with("fold 0: split errica-0: item 1 is in it twice"));
 }
 
 #[test]

@@ -436,7 +436,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
 
     let one = set_of(odd[..1].to_vec(), &[Some(0)]);
     let e = Split::folds(one.labels(), 10, 0).unwrap_err().to_string();
-    assert_eq!(e, "Split::folds: 10 folds of 1 labelled items: at least 3 and at most one item per fold");
+    assert_eq!(e, "folds: 10 folds of 1 labelled items: at least 3 and at most one item per fold");
     let stop = AtomicBool::new(false);
     let prepared = PreparedSet::new(&one, &config(&one, Backbone::Gcn, 2), 0).unwrap();
     let none = Split::new("none", vec![], vec![], vec![0]).unwrap();

@@ -1,14 +1,11 @@
 //! `gnarl centrality`: how central each node is, in numbers.
 
-use std::io::Write;
-use std::path::Path;
-
-use gnarl_graph::Error;
-use gnarl_graph::centrality::Centrality;
+use gnarl_graph::Graph;
 use serde::Serialize;
 
 use super::load_graph;
 use crate::args::{CentralityArgs, Global};
+use crate::node_id::{self, NodeId};
 use crate::output::{self, Report, bars, count, real};
 use crate::progress;
 
@@ -43,10 +40,10 @@ struct Summary {
 }
 
 /// A node and its value.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scored {
     /// The node.
-    pub node: usize,
+    pub node: NodeId,
     /// Its centrality.
     pub value: f64,
 }
@@ -56,7 +53,8 @@ pub fn run(global: &Global, args: &CentralityArgs) -> anyhow::Result<CentralityR
     let (data, graph) = load_graph(global, &args.data, "centrality")?;
     let values = progress::during(&format!("{} of {data}", args.kind), || args.kind.scores(&graph))?;
     if let Some(file) = &args.output {
-        write_csv(file, args.kind, &values)?;
+        let rows = values.iter().zip(0u32..).map(|(value, u)| [graph.node_name(u), value.to_string()]);
+        output::write_whole(file, node_id::csv(["node", &args.kind.to_string()], rows)?)?;
     }
     Ok(CentralityReport {
         data,
@@ -64,18 +62,18 @@ pub fn run(global: &Global, args: &CentralityArgs) -> anyhow::Result<CentralityR
         nodes: graph.num_nodes(),
         edges: graph.num_edges(),
         summary: summarise(&values),
-        top: top(&values, args.top),
+        top: top(&graph, &values, args.top),
         values: (args.values || values.len() <= MANY_NODES).then_some(values),
         output: args.output.as_ref().map(|file| file.display().to_string()),
     })
 }
 
 /// The `k` largest values, of equals the smaller node first.
-pub fn top(values: &[f64], k: usize) -> Vec<Scored> {
-    let mut scored: Vec<Scored> = values.iter().enumerate().map(|(node, &value)| Scored { node, value }).collect();
-    scored.sort_by(|a, b| b.value.total_cmp(&a.value).then(a.node.cmp(&b.node)));
-    scored.truncate(k);
-    scored
+pub fn top(graph: &Graph, values: &[f64], k: usize) -> Vec<Scored> {
+    let mut order: Vec<u32> = (0..values.len() as u32).collect();
+    order.sort_by(|&a, &b| values[b as usize].total_cmp(&values[a as usize]).then(a.cmp(&b)));
+    order.truncate(k);
+    order.into_iter().map(|u| Scored { node: NodeId::of(graph, u), value: values[u as usize] }).collect()
 }
 
 fn summarise(values: &[f64]) -> Option<Summary> {
@@ -88,30 +86,6 @@ fn summarise(values: &[f64]) -> Option<Summary> {
         histogram[((share * BINS as f64) as usize).min(BINS - 1)] += 1;
     }
     Some(Summary { min, mean, max, histogram })
-}
-
-/// Writes `node,value` lines under a temporary name and renames: a reader never sees half a file.
-fn write_csv(file: &Path, kind: Centrality, values: &[f64]) -> anyhow::Result<()> {
-    let Some(name) = file.file_name() else {
-        return Err(Error::argument("--output", format!("{} names no file", file.display())).into());
-    };
-    let mut temporary_name = name.to_os_string();
-    temporary_name.push(format!(".{}.part", std::process::id()));
-    let temporary = file.with_file_name(temporary_name);
-    let write = || -> std::io::Result<()> {
-        let mut out = std::io::BufWriter::new(std::fs::File::create(&temporary)?);
-        writeln!(out, "node,{kind}")?;
-        for (node, value) in values.iter().enumerate() {
-            writeln!(out, "{node},{value}")?;
-        }
-        out.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
-        std::fs::rename(&temporary, file)
-    };
-    write().map_err(|source| {
-        // Best effort: the error to report is the first one.
-        let _ = std::fs::remove_file(&temporary);
-        Error::io(file, source).into()
-    })
 }
 
 impl Report for CentralityReport {
@@ -147,9 +121,13 @@ mod tests {
 
     #[test]
     fn equal_values_are_listed_by_node() {
-        let nodes: Vec<usize> = top(&[1.0, 3.0, 3.0, 2.0], 3).iter().map(|s| s.node).collect();
-        assert_eq!(nodes, [1, 2, 3]);
-        assert!(top(&[1.0], 0).is_empty());
+        let graph = Graph::empty(4).unwrap();
+        let nodes =
+            |graph: &Graph| top(graph, &[1.0, 3.0, 3.0, 2.0], 3).into_iter().map(|s| s.node).collect::<Vec<_>>();
+        assert_eq!(nodes(&graph), [1, 2, 3].map(NodeId::Number));
+        let named = graph.with_node_names(["a", "b", "c", "d"].map(String::from).to_vec()).unwrap();
+        assert_eq!(nodes(&named), ["b", "c", "d"].map(|name| NodeId::Name(name.into())));
+        assert!(top(&named, &[1.0], 0).is_empty());
     }
 
     #[test]

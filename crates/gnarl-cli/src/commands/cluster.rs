@@ -2,13 +2,12 @@
 //! grid of exponents.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Instant;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl_graph::centrality::{Centrality, core_numbers};
-use gnarl_graph::community::study::{GridCell, GridConfig, Score, exponent_grid, graph_scores, sbbam_scores};
+use gnarl_graph::community::study::{GridCell, GridConfig, Score, exponent_grid, graph_clusters, sbbam_scores, score};
 use gnarl_graph::community::{ClusterConfig, Method};
 use gnarl_graph::generate::{self, Attachment, SbbamConfig};
 use gnarl_graph::{Error, Graph, Labels};
@@ -17,6 +16,7 @@ use serde::Serialize;
 use super::load_graph;
 use super::train::Accuracy;
 use crate::global::Global;
+use crate::node_id::{self, NodeId};
 use crate::output::{self, Report, count, real};
 use crate::plot::{self, HeatMap, HeatMaps};
 use crate::progress;
@@ -25,6 +25,8 @@ use crate::progress;
 const SBBAM: &str = "sbbam";
 /// Its graphs in the thesis.
 const GRAPHS: usize = 200;
+/// Beyond this many nodes the JSON lists their clusters only when asked to.
+const MANY_NODES: usize = 100_000;
 
 /// `gnarl cluster`
 #[derive(Debug, Args)]
@@ -61,9 +63,16 @@ pub struct ClusterArgs {
     /// Restarts of k-means [default: 200]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     pub n_init: Option<usize>,
-    /// What the clusters are compared with: labels, or core for core numbers [default: labels, with --grid core]
+    /// What the clusters are compared with: labels, or core for core numbers [default: labels where there are any, with
+    /// --grid core]
     #[arg(long)]
     pub truth: Option<Truth>,
+    /// Write the cluster of every node, in the first run, to this CSV file
+    #[arg(long, value_name = "FILE", conflicts_with = "grid")]
+    pub output: Option<PathBuf>,
+    /// List the cluster of every node in the JSON even where there are more than 100,000
+    #[arg(long, conflicts_with = "grid")]
+    pub assignment: bool,
     /// Look at the largest connected component alone; --grid always does
     #[arg(long)]
     pub largest_component: bool,
@@ -78,25 +87,13 @@ pub struct ClusterArgs {
     pub out: PathBuf,
 }
 
-/// What clusters are compared with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Truth {
-    /// The dataset's classes, or the blocks of SBBAM.
-    Labels,
-    /// Core numbers.
-    Core,
-}
-
-impl FromStr for Truth {
-    type Err = Error;
-
-    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        match name.to_lowercase().as_str() {
-            "labels" => Ok(Truth::Labels),
-            "core" => Ok(Truth::Core),
-            _ => Err(Error::unknown("truth", name, ["labels", "core"])),
-        }
+gnarl_graph::named! {
+    /// What clusters are compared with.
+    pub enum Truth as "truth" {
+        /// The dataset's classes, or the blocks of SBBAM.
+        Labels = "labels",
+        /// Core numbers.
+        Core = "core",
     }
 }
 
@@ -123,7 +120,7 @@ struct Config {
     graphs: Option<usize>,
     attachment: Option<&'static str>,
     runs: Option<usize>,
-    truth: Truth,
+    truth: Option<Truth>,
     largest_component: bool,
     step: Option<f64>,
     seed: u64,
@@ -137,12 +134,26 @@ pub struct Scores {
     nodes: usize,
     /// Of one graph; null where many are drawn.
     edges: Option<usize>,
-    ami: Accuracy,
-    ari: Accuracy,
+    /// Null where there is nothing to compare with, as is ARI.
+    ami: Option<Accuracy>,
+    ari: Option<Accuracy>,
     /// Clusters found.
     clusters: Accuracy,
+    /// The cluster of each node in the first run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    assignment: Option<Vec<Assigned>>,
+    /// The file they were written to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
     seconds: f64,
     config: Config,
+}
+
+/// A node and its cluster.
+#[derive(Debug, Serialize)]
+struct Assigned {
+    node: NodeId,
+    cluster: u32,
 }
 
 /// A grid of exponents for each centrality. AMI and ARI are in per cent.
@@ -213,6 +224,8 @@ impl ClusterArgs {
             (self.attachment.is_some() && !self.is_sbbam(), "--attachment", "only --data sbbam has blocks that grow"),
             (self.runs.is_some() && study, "--runs", "sbbam has --graphs, with one run on each"),
             (self.truth.is_some() && study, "--truth", "the truth of sbbam is its blocks"),
+            (self.output.is_some() && study, "--output", "sbbam draws many graphs, whose nodes have no names"),
+            (self.assignment && study, "--assignment", "sbbam draws many graphs, whose nodes have no names"),
             (self.largest_component && study, "--largest-component", "sbbam is looked at as a whole"),
         ];
         match wrong.into_iter().find(|(is_wrong, ..)| *is_wrong) {
@@ -263,7 +276,7 @@ impl ClusterArgs {
             graphs: study.then_some(self.graphs.unwrap_or(GRAPHS)),
             attachment: self.is_sbbam().then(|| self.sbbam().attachment.name()),
             runs: (!study).then_some(self.runs.unwrap_or(1)),
-            truth: self.truth(),
+            truth: Some(self.truth()),
             largest_component: self.largest_component || self.grid,
             step: None,
             seed: global.seed,
@@ -279,38 +292,71 @@ fn sbbam(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Resul
     bar.finish_and_clear();
     let blocks = args.method.uses_kmeans().then_some(model.block_sizes.len());
     let config = args.config(global, SBBAM, args.clusters.or(blocks));
-    Scores::new(config, model.block_sizes.iter().sum(), None, &scores, started)
+    let clusters = scores.iter().map(|score| score.clusters as f64).collect();
+    Scores::new(config, (model.block_sizes.iter().sum(), None), &scores, clusters, started)
 }
 
 fn dataset(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Result<Scores> {
-    let (data, graph, truth) = load_with_truth(global, args)?;
+    let Clustered { data, graph, nodes, truth } = Clustered::load(global, args)?;
+    let clusters = args.clusters.or(truth.as_ref().filter(|_| args.method.uses_kmeans()).map(num_classes));
+    if args.method.uses_kmeans() && clusters.is_none() {
+        let what = format!("{data} has no labels to count, and {} must be told how many clusters to find", args.method);
+        return Err(Error::argument("--clusters", what).into());
+    }
     let runs = args.runs.unwrap_or(1);
     let bar = progress::steps("clustering", runs as u64);
-    let cluster = || graph_scores(&graph, &truth, &args.cluster_config(), runs, global.seed, &|| bar.inc(1));
-    let scores = if runs > 1 { cluster() } else { progress::during(&format!("clustering {data}"), cluster) }?;
+    let settings = ClusterConfig { clusters, ..args.cluster_config() };
+    let cluster = || graph_clusters(&graph, &settings, runs, global.seed, &|| bar.inc(1));
+    let found = if runs > 1 { cluster() } else { progress::during(&format!("clustering {data}"), cluster) }?;
     bar.finish_and_clear();
-    let classes = args.method.uses_kmeans().then(|| num_classes(&truth));
-    let config = args.config(global, &data, args.clusters.or(classes));
-    Scores::new(config, graph.num_nodes(), Some(graph.num_edges()), &scores, started)
+    let scores = match &truth {
+        Some(truth) => found.iter().map(|found| score(found, truth)).collect::<gnarl_graph::Result<Vec<_>>>()?,
+        None => Vec::new(),
+    };
+    let config = Config { truth: truth.map(|_| args.truth()), ..args.config(global, &data, clusters) };
+    let counts = found.iter().map(|found| num_clusters(found) as f64).collect();
+    let size = (graph.num_nodes(), Some(graph.num_edges()));
+    let report = Scores::new(config, size, &scores, counts, started)?;
+    report.with_assignment(args, &nodes, found.first().map_or(&[], Vec::as_slice))
 }
 
-/// The graph, or its largest component, and what clusters are compared with.
-fn load_with_truth(global: &Global, args: &ClusterArgs) -> anyhow::Result<(String, Graph, Labels)> {
-    let (data, mut graph) = if args.is_sbbam() {
-        (SBBAM.to_string(), generate::sbbam(&args.sbbam(), global.seed)?)
-    } else {
-        load_graph(global, &args.data, "cluster")?
-    };
-    if args.largest_component || args.grid {
-        graph = graph.largest_component().0;
+/// A graph, or its largest component, and what clusters are compared with.
+struct Clustered {
+    data: String,
+    graph: Graph,
+    /// Its nodes, by their names or numbers in the whole graph.
+    nodes: Vec<NodeId>,
+    /// None where there are no labels and nothing else was asked for.
+    truth: Option<Labels>,
+}
+
+impl Clustered {
+    fn load(global: &Global, args: &ClusterArgs) -> anyhow::Result<Self> {
+        let (data, whole) = if args.is_sbbam() {
+            (SBBAM.to_string(), generate::sbbam(&args.sbbam(), global.seed)?)
+        } else {
+            load_graph(global, &args.data, "cluster")?
+        };
+        let (graph, kept) = if args.largest_component || args.grid {
+            whole.largest_component()
+        } else {
+            (whole.clone(), (0..whole.num_nodes() as u32).collect())
+        };
+        let nodes = kept.into_iter().map(|u| NodeId::of(&whole, u)).collect();
+        let truth = match args.truth() {
+            Truth::Core => Some(Labels::from_values(core_numbers(&graph).into_iter().map(|k| Some(i64::from(k))))),
+            Truth::Labels => graph.labels().filter(|labels| num_classes(labels) > 0).cloned(),
+        };
+        if truth.is_none() && args.truth.is_some() {
+            let what = format!("{data} has no labels; --truth core compares with core numbers");
+            return Err(Error::argument("--truth", what).into());
+        }
+        Ok(Self { data, graph, nodes, truth })
     }
-    let truth = match args.truth() {
-        Truth::Core => Labels::from_values(core_numbers(&graph).into_iter().map(|core| Some(i64::from(core)))),
-        Truth::Labels => graph.labels().cloned().ok_or_else(|| {
-            Error::argument("--truth", format!("{data} has no labels; --truth core compares with core numbers"))
-        })?,
-    };
-    Ok((data, graph, truth))
+}
+
+fn num_clusters(found: &[u32]) -> usize {
+    found.iter().collect::<std::collections::HashSet<_>>().len()
 }
 
 /// Classes that have a node.
@@ -319,14 +365,17 @@ fn num_classes(truth: &Labels) -> usize {
 }
 
 impl Scores {
+    /// The report of nodes and edges, of scores where there is something to compare with, and of clusters by run.
     fn new(
         config: Config,
-        nodes: usize,
-        edges: Option<usize>,
+        (nodes, edges): (usize, Option<usize>),
         scores: &[Score],
+        clusters: Vec<f64>,
         started: Instant,
     ) -> anyhow::Result<Self> {
-        let spread = |of: fn(&Score) -> f64| Accuracy::of(scores.iter().map(of).collect());
+        let spread = |of: fn(&Score) -> f64| {
+            (!scores.is_empty()).then(|| Accuracy::of(scores.iter().map(of).collect())).transpose()
+        };
         Ok(Self {
             data: config.data.clone(),
             method: config.method,
@@ -334,15 +383,34 @@ impl Scores {
             edges,
             ami: spread(|s| 100.0 * s.ami)?,
             ari: spread(|s| 100.0 * s.ari)?,
-            clusters: spread(|s| s.clusters as f64)?,
+            clusters: Accuracy::of(clusters)?,
+            assignment: None,
+            output: None,
             seconds: started.elapsed().as_secs_f64(),
             config,
         })
     }
+
+    /// The same with the cluster of each node, in the file asked for and, where they are not too many, in the report.
+    fn with_assignment(mut self, args: &ClusterArgs, nodes: &[NodeId], found: &[u32]) -> anyhow::Result<Self> {
+        if let Some(file) = &args.output {
+            let rows = nodes.iter().zip(found).map(|(node, cluster)| [node.to_string(), cluster.to_string()]);
+            output::write_whole(file, node_id::csv(["node", "cluster"], rows)?)?;
+            self.output = Some(file.display().to_string());
+        }
+        if args.assignment || nodes.len() <= MANY_NODES {
+            let assigned = |(node, &cluster): (&NodeId, &u32)| Assigned { node: node.clone(), cluster };
+            self.assignment = Some(nodes.iter().zip(found).map(assigned).collect());
+        }
+        Ok(self)
+    }
 }
 
 fn grid(global: &Global, args: &ClusterArgs, started: Instant) -> anyhow::Result<Grid> {
-    let (data, graph, truth) = load_with_truth(global, args)?;
+    let Clustered { data, graph, truth, .. } = Clustered::load(global, args)?;
+    let truth = truth.ok_or_else(|| {
+        Error::argument("--truth", format!("{data} has no labels; --truth core compares with core numbers"))
+    })?;
     let clusters = args.clusters.unwrap_or_else(|| num_classes(&truth));
     let study = GridConfig::new(clusters);
     let settings = GridConfig {
@@ -397,9 +465,9 @@ impl CentralityGrid {
 
 impl Grid {
     fn write(&self, out: &Path, exponents: &[f64]) -> anyhow::Result<Vec<String>> {
-        let stem = format!("{}-{}", file_name(&self.data), truth_name(self.config.truth));
+        let stem = format!("{}-{}", file_name(&self.data), self.config.truth.map_or("none", Truth::name));
         let csv = out.join(format!("{stem}-grid.csv"));
-        output::write_whole(&csv, self.csv())?;
+        output::write_whole(&csv, self.csv()?)?;
         let mut files = vec![csv];
         files.extend(plot::write(
             &self.heat_maps("AMI", exponents, |c| c.ami, |g| g.best_ami),
@@ -412,14 +480,14 @@ impl Grid {
         Ok(files.iter().map(|file| file.display().to_string()).collect())
     }
 
-    fn csv(&self) -> String {
-        let mut text = String::from("centrality,e2,e3,ami,ami_std,ari,ari_std\n");
-        for grid in &self.grids {
-            for Cell { e2, e3, ami, ami_std, ari, ari_std } in &grid.cells {
-                text += &format!("{},{e2},{e3},{ami},{ami_std},{ari},{ari_std}\n", grid.centrality);
-            }
-        }
-        text
+    fn csv(&self) -> gnarl_graph::Result<Vec<u8>> {
+        let cells = self.grids.iter().flat_map(|grid| grid.cells.iter().map(|cell| (&grid.centrality, cell)));
+        let rows = cells.map(|(centrality, cell)| {
+            let [e2, e3, ami, ami_std, ari, ari_std] =
+                [cell.e2, cell.e3, cell.ami, cell.ami_std, cell.ari, cell.ari_std].map(|value| value.to_string());
+            [centrality.clone(), e2, e3, ami, ami_std, ari, ari_std]
+        });
+        node_id::csv(["centrality", "e2", "e3", "ami", "ami_std", "ari", "ari_std"], rows)
     }
 
     fn heat_maps(
@@ -438,10 +506,7 @@ impl Grid {
                 values: grid.cells.iter().map(value).collect(),
             }
         };
-        let truth = match self.config.truth {
-            Truth::Core => "core numbers",
-            Truth::Labels => "labels",
-        };
+        let truth = if self.config.truth == Some(Truth::Core) { "core numbers" } else { "labels" };
         HeatMaps {
             title: format!("Clusters of V^e2 A V^e3 on {} against its {truth}", self.data),
             x_label: "e3".into(),
@@ -449,13 +514,6 @@ impl Grid {
             value_label: format!("{measure}, %"),
             maps: self.grids.iter().map(map).collect(),
         }
-    }
-}
-
-fn truth_name(truth: Truth) -> &'static str {
-    match truth {
-        Truth::Core => "core",
-        Truth::Labels => "labels",
     }
 }
 
@@ -507,19 +565,24 @@ impl Scores {
         if !settings.is_empty() {
             text += &format!("{settings}\n");
         }
-        let truth = match self.config.truth {
-            Truth::Core => "core numbers",
-            Truth::Labels if graphs.is_some() => "blocks",
-            Truth::Labels => "labels",
+        let heading = match self.config.truth {
+            Some(Truth::Core) => "against the core numbers",
+            Some(Truth::Labels) if graphs.is_some() => "against the blocks",
+            Some(Truth::Labels) => "against the labels",
+            None => "no labels to compare with",
         };
         let show = |of: &Accuracy| if of.runs.len() > 1 { of.text() } else { format!("{:.2}", of.mean) };
+        let shown = |of: &Option<Accuracy>| of.as_ref().map_or("-".to_string(), show);
         let clusters = if self.clusters.std == 0.0 { real(self.clusters.mean) } else { show(&self.clusters) };
-        let rows = [("AMI, %", show(&self.ami)), ("ARI, %", show(&self.ari)), ("clusters found", clusters)];
-        let mut table = output::table(&[&format!("against the {truth}"), ">"]);
+        let rows = [("AMI, %", shown(&self.ami)), ("ARI, %", shown(&self.ari)), ("clusters found", clusters)];
+        let mut table = output::table(&[heading, ">"]);
         for (name, value) in rows {
             table.add_row([name.to_string(), value]);
         }
         text += &format!("\n{}", output::render(&table));
+        if let Some(file) = &self.output {
+            text += &format!("\nthe cluster of every node is in {file}\n");
+        }
         text
     }
 }

@@ -20,6 +20,8 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 
 /// A centrality measure.
+///
+/// Walks have a length, written `walks:3`, so the names are read by hand and not by [`named!`](crate::named).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Centrality {
     /// Number of neighbours (sum of weights in a weighted graph).

@@ -13,7 +13,7 @@
 
 use rayon::prelude::*;
 
-use crate::centrality::degrees;
+use super::degree::degrees;
 use crate::error::{Error, Result};
 use crate::graph::Graph;
 

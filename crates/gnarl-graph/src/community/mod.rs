@@ -24,9 +24,6 @@ mod spectral;
 pub mod study;
 mod walktrap;
 
-use std::fmt;
-use std::str::FromStr;
-
 pub use self::dendrogram::Dendrogram;
 pub use self::fast_greedy::fast_greedy;
 pub use self::kmeans::{Clusters, KMeans, kmeans};
@@ -41,56 +38,26 @@ use crate::graph::Graph;
 
 const OP: &str = "cluster";
 
-/// A way to find communities.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// Spectral clustering with a centrality operator.
-    Cgso,
-    /// Louvain.
-    Louvain,
-    /// Fast Greedy.
-    FastGreedy,
-    /// Walktrap, walks of four steps.
-    Walktrap,
-    /// node2vec with its default settings, then k-means.
-    Node2vec,
+crate::named! {
+    /// A way to find communities.
+    pub enum Method as "method" {
+        /// Spectral clustering with a centrality operator.
+        Cgso = "cgso",
+        /// Louvain.
+        Louvain = "louvain",
+        /// Fast Greedy.
+        FastGreedy = "fast-greedy",
+        /// Walktrap, walks of four steps.
+        Walktrap = "walktrap",
+        /// node2vec with its default settings, then k-means.
+        Node2vec = "node2vec",
+    }
 }
 
 impl Method {
-    /// Every method.
-    pub const ALL: [Method; 5] =
-        [Method::Cgso, Method::Louvain, Method::FastGreedy, Method::Walktrap, Method::Node2vec];
-
-    /// As it is typed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Cgso => "cgso",
-            Method::Louvain => "louvain",
-            Method::FastGreedy => "fast-greedy",
-            Method::Walktrap => "walktrap",
-            Method::Node2vec => "node2vec",
-        }
-    }
-
     /// Whether it ends with k-means, and so must be told the number of clusters.
     pub fn uses_kmeans(self) -> bool {
         matches!(self, Method::Cgso | Method::Node2vec)
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Method {
-    type Err = Error;
-
-    /// Reads `cgso`, `louvain`, `fast-greedy`, `walktrap` or `node2vec`, whatever the case.
-    fn from_str(name: &str) -> Result<Self> {
-        let known = |m: &Method| m.name().eq_ignore_ascii_case(name);
-        Self::ALL.into_iter().find(known).ok_or_else(|| Error::unknown("method", name, Self::ALL.map(Self::name)))
     }
 }
 
@@ -206,7 +173,7 @@ mod tests {
         fn every_method_puts_every_node_somewhere(n in 1usize..16, p in 0.0f64..0.4, seed in 0u64..1000) {
             let g = erdos_renyi(n, p, seed).unwrap();
             for method in Method::ALL {
-                let result = cluster(&g, &config(method, 1 + n / 3), seed);
+                let result = cluster(&g, &config(*method, 1 + n / 3), seed);
                 if method.uses_kmeans() && g.num_edges() == 0 {
                     let e = result.unwrap_err().to_string();
                     prop_assert!(e.contains("no edges"), "{}", e);
@@ -289,7 +256,7 @@ mod tests {
     #[test]
     fn names_round_trip() {
         for method in Method::ALL {
-            assert_eq!(method.to_string().to_uppercase().parse::<Method>().unwrap(), method);
+            assert_eq!(method.to_string().to_uppercase().parse::<Method>().unwrap(), *method);
         }
         assert!("fastgreedy".parse::<Method>().unwrap_err().to_string().contains("did you mean fast-greedy?"));
     }

@@ -155,7 +155,8 @@ pub fn exponent_grid(
     (0..k * k).into_par_iter().map(cell).collect()
 }
 
-/// Runs one method on one graph from `runs` consecutive seeds.
+/// Runs one method on one graph from `runs` consecutive seeds and compares what it finds with the truth. Where the
+/// configuration names no number of clusters, methods that need one get the number of classes.
 pub fn graph_scores(
     graph: &Graph,
     truth: &Labels,
@@ -168,21 +169,32 @@ pub fn graph_scores(
     if config.method.uses_kmeans() {
         config.clusters = config.clusters.or(Some(truth.counts().iter().filter(|c| **c > 0).count()));
     }
+    graph_clusters(graph, &config, runs, seed, on_run)?.iter().map(|found| score(found, truth)).collect()
+}
+
+/// The community of each node by one method, from each of `runs` consecutive seeds; `on_run` is called after each.
+pub fn graph_clusters(
+    graph: &Graph,
+    config: &ClusterConfig,
+    runs: usize,
+    seed: u64,
+    on_run: &(dyn Fn() + Sync),
+) -> Result<Vec<Vec<u32>>> {
     // Two of the methods draw nothing: their runs are all alike.
     let drawn = !matches!(config.method, Method::FastGreedy | Method::Walktrap);
     let distinct = if drawn { runs } else { runs.min(1) };
-    let mut scores = (0..distinct as u64)
+    let mut found = (0..distinct as u64)
         .into_par_iter()
         .map(|run| {
-            let found = score(&cluster(graph, &config, seed.wrapping_add(run))?, truth)?;
+            let found = cluster(graph, config, seed.wrapping_add(run))?;
             on_run();
             Ok(found)
         })
         .collect::<Result<Vec<_>>>()?;
-    if let Some(&only) = scores.first() {
-        scores.resize(runs, only);
+    if let Some(only) = found.first().cloned() {
+        found.resize(runs, only);
     }
-    Ok(scores)
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -180,12 +180,24 @@ impl Dataset {
 
     /// A graph of one's own.
     pub fn from_graph(name: impl Into<String>, graph: Graph) -> Self {
-        Self { name: name.into(), content: Content::Graph(graph), report: Default::default(), entry: None }
+        Self {
+            name: name.into(),
+            content: Content::Graph(graph),
+            report: Default::default(),
+            entry: None,
+            sources: Default::default(),
+        }
     }
 
     /// A set of one's own.
     pub fn from_graphs(name: impl Into<String>, set: crate::GraphSet) -> Self {
-        Self { name: name.into(), content: Content::Graphs(set), report: Default::default(), entry: None }
+        Self {
+            name: name.into(),
+            content: Content::Graphs(set),
+            report: Default::default(),
+            entry: None,
+            sources: Default::default(),
+        }
     }
 
     /// Split `i` of the dataset's protocol; where splits are drawn, the one of seed `i`, and of a set fold `i` of seed 0.

@@ -35,7 +35,7 @@ pub fn load_facebook100(path: &Path) -> Result<(Graph, BuildReport)> {
     facebook100_from(&mut NpzArchive::open(path)?)
 }
 
-fn facebook100_from(archive: &mut NpzArchive) -> Result<(Graph, BuildReport)> {
+pub(super) fn facebook100_from(archive: &mut NpzArchive) -> Result<(Graph, BuildReport)> {
     let info = archive.i64s("local_info")?;
     let &[num_nodes, INFO_COLUMNS] = &info.shape[..] else {
         let what = format!("shape {:?}, a row of {INFO_COLUMNS} numbers per node is expected", info.shape);
@@ -57,7 +57,7 @@ pub fn load(path: &Path) -> Result<(Graph, BuildReport)> {
     load_from(&mut NpzArchive::open(path)?)
 }
 
-fn load_from(archive: &mut NpzArchive) -> Result<(Graph, BuildReport)> {
+pub(super) fn load_from(archive: &mut NpzArchive) -> Result<(Graph, BuildReport)> {
     let labels = archive.i64s("label")?.data;
     let (mut graph, report) = read_graph(archive, labels.len())?;
     let labels = labels.into_iter().map(|l| Some(l).filter(|&l| l != -1)).collect();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::dataset::registry::{self, Entry, Format};
-use crate::dataset::{Content, Dataset, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, tu};
+use crate::dataset::{Content, Dataset, Sources, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, scipy, tu};
 use crate::error::{Error, Result};
 use crate::generate::{self, CsbmConfig, SbbamConfig};
 use crate::graph::{BuildReport, Graph};
@@ -29,6 +29,18 @@ fn choose(given: Option<&Path>, variable: Option<OsString>) -> PathBuf {
 /// Names that need no file: the karate club, and one random graph of each study's model.
 pub const BUILT_IN: [&str; 3] = ["karate", "sbbam", "csbm"];
 
+/// What a built-in graph is, in a line; `None` for another name.
+pub fn built_in_title(name: &str) -> Option<&'static str> {
+    match name.to_lowercase().as_str() {
+        "karate" => Some("Members of a karate club and who met outside it (Zachary 1977), communities as classes"),
+        "sbbam" => {
+            Some("Barabási–Albert blocks of three densities and edges between them, drawn from the seed (thesis ch. 3)")
+        }
+        "csbm" => Some("Blocks that show in edges and in features (Deshpande et al. 2018), drawn from the seed"),
+        _ => None,
+    }
+}
+
 /// Loads a dataset by name or alias, whatever the case, from the data folder; `karate`, `sbbam` and `csbm` need none,
 /// the last two are drawn from the seed. What is no name and looks like a path is read as a user's own files.
 ///
@@ -42,27 +54,34 @@ pub fn load(name_or_path: &str, data_dir: &Path, seed: u64) -> Result<Dataset> {
         return load_entry(entry, data_dir);
     }
     let name = name_or_path.to_lowercase();
-    let own = |graph: Graph, report| Dataset {
-        name: if BUILT_IN.contains(&name.as_str()) { name.clone() } else { name_or_path.to_string() },
+    let built_in = |graph: Graph| Dataset {
+        name: name.clone(),
         content: Content::Graph(graph),
-        report,
+        report: BuildReport::default(),
         entry: None,
+        sources: Sources::default(),
     };
-    let none_dropped = BuildReport::default();
     match name.as_str() {
-        "karate" => Ok(own(embedded::karate(), none_dropped)),
-        "sbbam" => Ok(own(generate::sbbam(&SbbamConfig::default(), seed)?, none_dropped)),
-        "csbm" => Ok(own(generate::csbm(&CsbmConfig::default(), seed)?, none_dropped)),
-        _ if looks_like_a_path(name_or_path) => {
-            let path = Path::new(name_or_path);
-            let Some(set) = tu::name_in(path)? else {
-                return edge_list::load(path).map(|(graph, report)| own(graph, report));
-            };
-            let (graphs, report) = tu::load(path, None, &set)?;
-            Ok(Dataset { name: name_or_path.to_string(), content: Content::Graphs(graphs), report, entry: None })
-        }
+        "karate" => Ok(built_in(embedded::karate())),
+        "sbbam" => Ok(built_in(generate::sbbam(&SbbamConfig::default(), seed)?)),
+        "csbm" => Ok(built_in(generate::csbm(&CsbmConfig::default(), seed)?)),
+        _ if looks_like_a_path(name_or_path) => load_own(name_or_path),
         _ => Err(Error::unknown("dataset", name_or_path, registry::names().chain(BUILT_IN))),
     }
+}
+
+/// Loads a user's own files: a set of graphs in TU's layout, an archive, an edge list, or a folder of them.
+fn load_own(path: &str) -> Result<Dataset> {
+    let file = Path::new(path);
+    let (content, report, sources) = if let Some(set) = tu::name_in(file)? {
+        let (graphs, report, sources) = tu::load(file, None, &set)?;
+        (Content::Graphs(graphs), report, sources)
+    } else {
+        let is_archive = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npz"));
+        let (graph, report, sources) = if is_archive { scipy::load(file)? } else { edge_list::load(file)? };
+        (Content::Graph(graph), report, sources)
+    };
+    Ok(Dataset { name: path.to_string(), content, report, entry: None, sources })
 }
 
 /// Loads a dataset of the registry; a file that is not there is [`Error::Absent`].
@@ -82,11 +101,11 @@ pub fn load_entry(entry: &'static Entry, data_dir: &Path) -> Result<Dataset> {
         Format::Linkx => node(linkx::load(&npz_file("linkx"))?),
         Format::Facebook100 => node(linkx::load_facebook100(&npz_file("linkx"))?),
         Format::Tu => {
-            let (set, report) = tu::load(&at("tu").join(name), Some(&at("tu/splits")), name)?;
+            let (set, report, _) = tu::load(&at("tu").join(name), Some(&at("tu/splits")), name)?;
             (Content::Graphs(set), report)
         }
     };
-    Ok(Dataset { name: name.to_string(), content, report, entry: Some(entry) })
+    Ok(Dataset { name: name.to_string(), content, report, entry: Some(entry), sources: Sources::default() })
 }
 
 /// What to do about a missing file: download it, or do what the download's note asks for.

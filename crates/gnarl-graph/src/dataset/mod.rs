@@ -13,6 +13,8 @@
 //! | [`ogb`] | OGB's csv folder (ogbn-arxiv, arxiv-year) |
 //! | [`tu`] | TU graph-classification text |
 //! | [`edge_list`] | a user's own edge list, features and labels |
+//! | [`scipy`] | a user's own archive: a SciPy matrix, or a layout of the above |
+//! | [`sources`] | what of a user's own files was read, and what was not |
 //! | [`facts`] | the facts that `gnarl data check` prints |
 //! | [`protocol`] | the splits the thesis judges each dataset by |
 //! | [`benchmark`] | a dataset with its splits: what models are fitted on and judged by |
@@ -31,12 +33,15 @@ mod pickle;
 pub mod planetoid;
 pub mod protocol;
 pub mod registry;
+pub mod scipy;
+pub mod sources;
 pub mod text;
 pub mod tu;
 
 pub use self::benchmark::{Benchmark, Part, SplitData};
 pub use self::load::{data_dir, load};
 pub use self::protocol::{protocol_folds, protocol_splits, splits_by};
+pub use self::sources::{Source, Sources};
 
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -64,6 +69,8 @@ pub struct Dataset {
     pub report: BuildReport,
     /// Its registry entry, where it has one.
     pub entry: Option<&'static registry::Entry>,
+    /// Of a user's own files: what was read, and what was not.
+    pub sources: Sources,
 }
 
 impl Dataset {

@@ -9,6 +9,7 @@
 //! bytes exactly, arrays grow as bytes arrive, and members that decompress beyond reason are refused. Object arrays are
 //! Python pickles, which can run code, and are never read.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ pub fn load(path: &Path, binarise: bool) -> Result<(Graph, BuildReport)> {
     load_from(&mut NpzArchive::open(path)?, binarise)
 }
 
-fn load_from(archive: &mut NpzArchive, binarise: bool) -> Result<(Graph, BuildReport)> {
+pub(super) fn load_from(archive: &mut NpzArchive, binarise: bool) -> Result<(Graph, BuildReport)> {
     let Some(adjacency) = Pattern::read(archive, "adj")? else {
         return Err(archive.fault("adj_indptr", "missing, a graph needs adj_indices, adj_indptr and adj_shape"));
     };
@@ -58,6 +59,14 @@ fn load_from(archive: &mut NpzArchive, binarise: bool) -> Result<(Graph, BuildRe
     };
     Ok((graph, report))
 }
+
+/// Whether an archive has an adjacency in this layout.
+pub(super) fn is_graph(archive: &NpzArchive) -> bool {
+    SPELLINGS.iter().any(|middle| archive.has(&format!("adj{middle}indptr")))
+}
+
+/// What may stand between `adj` or `attr` and the part's name.
+const SPELLINGS: [&str; 3] = ["_", "_matrix_", "_matrix."];
 
 /// Reads `attr_*`, sparse or dense, where there is one.
 pub(super) fn read_attributes(archive: &mut NpzArchive, binarise: bool) -> Result<Option<Features>> {
@@ -98,7 +107,7 @@ pub(super) struct Pattern {
 impl Pattern {
     /// Reads `NAME_indices`, `NAME_indptr` and `NAME_shape`; `None` where there is no `indptr` under any spelling.
     pub(super) fn read(archive: &mut NpzArchive, name: &str) -> Result<Option<Self>> {
-        let spellings = ["_", "_matrix_", "_matrix."].map(|middle| format!("{name}{middle}"));
+        let spellings = SPELLINGS.map(|middle| format!("{name}{middle}"));
         let Some(prefix) = spellings.into_iter().find(|p| archive.has(&format!("{p}indptr"))) else { return Ok(None) };
         let member = |part: &str| format!("{prefix}{part}");
         let shape = archive.u64s(&member("shape"))?.data;
@@ -193,6 +202,8 @@ pub struct NpzArchive {
     path: PathBuf,
     num_bytes: u64,
     zip: ZipArchive<Box<dyn Source>>,
+    /// Members that have been read.
+    read: HashSet<String>,
 }
 
 /// Where an archive's bytes come from: a file, or memory.
@@ -227,12 +238,61 @@ impl NpzArchive {
                 return Err(Error::data(path, format!("member {name}"), "a name outside the archive is refused"));
             }
         }
-        Ok(Self { path: path.to_path_buf(), num_bytes, zip })
+        Ok(Self { path: path.to_path_buf(), num_bytes, zip, read: HashSet::new() })
     }
 
     /// Whether there is a member of that name.
     pub fn has(&self, member: &str) -> bool {
         self.zip.index_for_name(&format!("{member}.npy")).is_some()
+    }
+
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The names of all members, sorted.
+    pub fn members(&self) -> Vec<String> {
+        let plain = |raw: &[u8]| {
+            let name = String::from_utf8_lossy(raw);
+            name.strip_suffix(".npy").unwrap_or(&name).to_string()
+        };
+        let mut names: Vec<String> = self.zip.file_names_raw().map(plain).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The names of the members that have not been asked for.
+    pub(super) fn members_not_read(&self) -> Vec<String> {
+        self.members().into_iter().filter(|member| !self.read.contains(member)).collect()
+    }
+
+    /// Reads a member that is one word, such as the `format` of a SciPy matrix.
+    pub fn text(&mut self, member: &str) -> Result<String> {
+        let fault = |what: String| Error::data(&self.path, format!("member {member}"), what);
+        self.read.insert(member.to_string());
+        let index = self.zip.index_for_name(&format!("{member}.npy")).ok_or_else(|| fault("missing".into()))?;
+        let entry = self.zip.by_index(index).map_err(|e| fault(format!("cannot be opened ({e})")))?;
+        let size = entry.size().min(2 * MAX_HEADER_BYTES);
+        let mut reader = entry.take(size);
+        let (header, header_bytes) = Header::read(&mut reader, size).map_err(fault)?;
+        let count = header.num_items(size - header_bytes).map_err(fault)?;
+        if count != 1 || !matches!(header.kind, Kind::Bytes | Kind::Unicode) {
+            return Err(fault("not one word".into()));
+        }
+        let mut bytes = Vec::new();
+        reader
+            .read_to_end(&mut bytes)
+            .map_err(|e| fault(format!("cannot be decompressed ({e}), fetch the file again")))?;
+        let step = if header.kind == Kind::Unicode { 4 } else { 1 };
+        // A word of ASCII has one byte of each character that is not zero, whatever their order.
+        let letters = bytes.chunks(step).map(|c| c.iter().copied().find(|&b| b != 0)).take_while(Option::is_some);
+        Ok(letters.flatten().map(char::from).collect())
+    }
+
+    /// Reads a member as `f64`s that an `f32` could hold: finite, and not too large.
+    pub(super) fn f32_sized(&mut self, member: &str) -> Result<Array<f64>> {
+        self.read(member, |value| value.to_f32().map(|_| value.to_f64()))
     }
 
     /// Reads a member as finite `f32`s.
@@ -281,6 +341,7 @@ impl NpzArchive {
 
     /// Reads a member through `convert`, which gives `None` for a value that does not fit.
     fn read<T: Copy>(&mut self, member: &str, convert: impl Fn(Value) -> Option<T>) -> Result<Array<T>> {
+        self.read.insert(member.to_string());
         let fault = |what: String| Error::data(&self.path, format!("member {member}"), what);
         let damaged = |e: std::io::Error| fault(format!("cannot be decompressed ({e}), fetch the file again"));
         let index = self.zip.index_for_name(&format!("{member}.npy")).ok_or_else(|| fault("missing".into()))?;
@@ -292,6 +353,9 @@ impl NpzArchive {
         let mut reader = BufReader::with_capacity(1 << 16, entry.take(size + 1));
         let (header, header_bytes) = Header::read(&mut reader, size).map_err(fault)?;
         let count = header.num_items(size - header_bytes).map_err(fault)?;
+        if matches!(header.kind, Kind::Bytes | Kind::Unicode) {
+            return Err(fault("an array of text, numbers are expected".into()));
+        }
         let data = read_items(&mut reader, &header, count, convert).map_err(|e| match e {
             ItemFault::Io(e) => damaged(e),
             ItemFault::Value(at, value) => fault(format!("value {at} is {value}, which does not fit here")),
@@ -338,6 +402,13 @@ impl Value {
         v.is_finite().then_some(v)
     }
 
+    fn to_f64(self) -> f64 {
+        match self {
+            Value::Whole(v) => v as f64,
+            Value::Real(v) => v,
+        }
+    }
+
     fn to_i128(self) -> Option<i128> {
         match self {
             Value::Whole(v) => Some(v),
@@ -363,6 +434,10 @@ enum Kind {
     Signed,
     Unsigned,
     Float,
+    /// Characters of one byte.
+    Bytes,
+    /// Characters of four bytes.
+    Unicode,
 }
 
 /// The description in front of an array's bytes.
@@ -504,9 +579,16 @@ fn item_type(descr: &str) -> std::result::Result<(Kind, usize, bool), String> {
         "u8" => (Kind::Unsigned, 8),
         "f4" => (Kind::Float, 4),
         "f8" => (Kind::Float, 8),
+        _ if name.starts_with('S') => (Kind::Bytes, text_length(name).ok_or_else(unknown)?),
+        _ if name.starts_with('U') => (Kind::Unicode, 4 * text_length(name).ok_or_else(unknown)?),
         _ => return Err(unknown()),
     };
     Ok((kind, item_bytes, order == '>'))
+}
+
+/// The characters of a type such as `S3`.
+fn text_length(name: &str) -> Option<usize> {
+    name[1..].parse().ok().filter(|length| (1..=1 << 20).contains(length))
 }
 
 enum ItemFault {
@@ -553,6 +635,8 @@ fn decode(kind: Kind, item: &[u8]) -> Value {
         }
         Kind::Float if item.len() == 4 => Value::Real(f64::from(f32::from_bits(unsigned as u32))),
         Kind::Float => Value::Real(f64::from_bits(unsigned)),
+        // Refused before items are read.
+        Kind::Bytes | Kind::Unicode => Value::Real(f64::NAN),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::split::Split;
 
-const OP: &str = "protocol_splits";
+const OP: &str = "splits";
 
 /// The graph to work on and `count` splits of it, by the dataset's protocol; random ones take seeds `seed`,
 /// `seed + 1`, ….
@@ -96,6 +96,7 @@ mod tests {
             content: Content::Graph(graph),
             report: BuildReport::default(),
             entry: entry.map(|name| registry::find(name).unwrap()),
+            sources: Default::default(),
         }
     }
 

@@ -11,36 +11,47 @@
 
 use crate::error::{Error, Result};
 
-/// What is predicted: a class per node of one graph, or per graph of a set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Task {
-    /// A class per node.
-    Node,
-    /// A class per graph.
-    Graph,
+crate::named! {
+    /// What is predicted: a class per node of one graph, or per graph of a set.
+    pub enum Task as "task" {
+        /// A class per node.
+        Node = "node",
+        /// A class per graph.
+        Graph = "graph",
+    }
 }
 
-/// The file format, which names the loader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// `planetoid/ind.NAME.*`
-    Planetoid,
-    /// `geom-gcn/NAME/out1_*.txt` and `geom-gcn/splits/NAME_split_0.6_0.2_K.npz`
-    GeomGcn,
-    /// `npz/NAME.npz`
-    Npz,
-    /// `tu/NAME/NAME_*.txt` and `tu/splits/`
-    Tu,
-    /// `ogb/arxiv/`, classes as published.
-    Ogb,
-    /// `ogb/arxiv/`, classes by year.
-    OgbYear,
-    /// `linkx/NAME.npz`
-    Linkx,
-    /// `linkx/NAME.npz` with Facebook100's table of user properties.
-    Facebook100,
+crate::named! {
+    /// The file format, which names the loader.
+    pub enum Format as "format" {
+        /// `planetoid/ind.NAME.*`
+        Planetoid = "planetoid",
+        /// `geom-gcn/NAME/out1_*.txt` and `geom-gcn/splits/NAME_split_0.6_0.2_K.npz`
+        GeomGcn = "geom-gcn",
+        /// `npz/NAME.npz`
+        Npz = "npz",
+        /// `tu/NAME/NAME_*.txt` and `tu/splits/`
+        Tu = "tu",
+        /// `ogb/arxiv/`, classes as published.
+        Ogb = "ogb",
+        /// `ogb/arxiv/`, classes by year.
+        OgbYear = "ogb-year",
+        /// `linkx/NAME.npz`
+        Linkx = "linkx",
+        /// `linkx/NAME.npz` with Facebook100's table of user properties.
+        Facebook100 = "facebook100",
+    }
+}
+
+impl Format {
+    /// The folder of its files in the data folder.
+    pub fn folder(self) -> &'static str {
+        match self {
+            Format::OgbYear => Format::Ogb.name(),
+            Format::Facebook100 => Format::Linkx.name(),
+            other => other.name(),
+        }
+    }
 }
 
 /// How the thesis splits a dataset into training, validation and test items.

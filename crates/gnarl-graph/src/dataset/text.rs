@@ -14,11 +14,18 @@ pub const MAX_TEXT_BYTES: u64 = 8 << 30;
 /// Reads a whole UTF-8 text file of at most [`MAX_TEXT_BYTES`]. One that is not UTF-8 is an error naming the line.
 pub fn read(path: &Path) -> Result<String> {
     let bytes = read_bytes(path, MAX_TEXT_BYTES)?;
-    String::from_utf8(bytes).map_err(|e| {
-        let good = e.utf8_error().valid_up_to();
-        let line = 1 + e.as_bytes()[..good].iter().filter(|&&b| b == b'\n').count();
-        at_line(path, line, format!("byte 0x{:02x} is not UTF-8, a text file is expected", e.as_bytes()[good]))
-    })
+    String::from_utf8(bytes).map_err(|e| not_text(path, e.as_bytes(), e.utf8_error()))
+}
+
+/// The bytes of a file as text; fails as [`read`] does.
+pub fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str> {
+    std::str::from_utf8(bytes).map_err(|e| not_text(path, bytes, e))
+}
+
+fn not_text(path: &Path, bytes: &[u8], error: std::str::Utf8Error) -> Error {
+    let good = error.valid_up_to();
+    let line = 1 + bytes[..good].iter().filter(|&&b| b == b'\n').count();
+    at_line(path, line, format!("byte 0x{:02x} is not UTF-8, a text file is expected", bytes[good]))
 }
 
 /// Reads a whole file, refusing one of more than `limit` bytes before reading it.

@@ -10,8 +10,8 @@
 //! | `NAME_node_labels.txt` (optional) | the label of a node |
 //! | `NAME_node_attributes.txt` (optional) | the attributes of a node, separated by commas |
 //!
-//! Node labels become one-hot features, columns in ascending order of label; attributes are read only where there are
-//! no node labels. A set with neither has no features: the study then uses one-hot degrees.
+//! Features are the node labels one-hot, columns in ascending order of label, then the attributes; either may be missing.
+//! A set with neither has no features: the study then uses one-hot degrees.
 //!
 //! The fold files of Errica et al. (2020), `NAME_splits.json` or `NAME_full_splits.json`, give the splits `errica-0` to
 //! `errica-9`; ids in them count graphs from 0.
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::npz::integer_labels;
+use super::sources::Sources;
 use super::text::{self, at_line, lines, parse, parse_f32, parse_id};
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -48,7 +49,7 @@ pub fn name_in(dir: &Path) -> Result<Option<String>> {
 /// Loads the set `name` from `dir`, and its folds from `splits_dir` where that holds a fold file for it.
 ///
 /// The report sums those of the graphs; since both directions are listed, half of the arcs count as duplicates.
-pub fn load(dir: &Path, splits_dir: Option<&Path>, name: &str) -> Result<(GraphSet, BuildReport)> {
+pub fn load(dir: &Path, splits_dir: Option<&Path>, name: &str) -> Result<(GraphSet, BuildReport, Sources)> {
     let required = |part: &str| TextFile::read(dir.join(format!("{name}_{part}.txt")));
     let optional = |part: &str| {
         let path = dir.join(format!("{name}_{part}.txt"));
@@ -58,16 +59,18 @@ pub fn load(dir: &Path, splits_dir: Option<&Path>, name: &str) -> Result<(GraphS
         let candidates = [format!("{name}_splits.json"), format!("{name}_full_splits.json")];
         candidates.into_iter().map(|file| dir.join(file)).find(|path| path.exists())
     });
-    let node_labels = optional("node_labels")?;
-    Files {
+    let files = Files {
         arcs: required("A")?,
         indicator: required("graph_indicator")?,
         graph_labels: required("graph_labels")?,
-        node_attributes: if node_labels.is_none() { optional("node_attributes")? } else { None },
-        node_labels,
+        node_labels: optional("node_labels")?,
+        node_attributes: optional("node_attributes")?,
         folds: folds.map(TextFile::read).transpose()?,
-    }
-    .parse()
+    };
+    let (set, report) = files.parse()?;
+    let mut sources = files.sources();
+    sources.leave_the_rest(dir, "not read: arcs, graph indicator, graph labels, node labels and node attributes are");
+    Ok((set, report, sources))
 }
 
 /// A file in memory.
@@ -136,36 +139,83 @@ impl Files {
         Ok((set.with_splits(splits)?, report))
     }
 
-    /// Features of all nodes, and the number of distinct node labels where they come from labels.
-    fn features(&self, nodes: &Nodes) -> Result<(Option<Features>, Option<usize>)> {
-        if let Some(file) = &self.node_labels {
-            let values = file.integers("a node label")?;
-            file.check_lines(values.len(), nodes.num_nodes())?;
-            let labels = Labels::from_values(values.into_iter().map(Some));
-            let columns: Vec<u32> = labels.classes().iter().flatten().copied().collect();
-            let n = columns.len();
-            let one_hot = CsrMatrix::new(labels.num_classes(), (0..=n as u64).collect(), columns, vec![1.0; n])?;
-            return Ok((Some(Features::Sparse(one_hot)), Some(labels.num_classes())));
-        }
-        let Some(file) = &self.node_attributes else { return Ok((None, None)) };
-        let (mut data, mut num_rows, mut num_cols) = (Vec::new(), 0, 0);
-        for (line, row) in lines(&file.text) {
-            let before = data.len();
-            for field in row.split(',') {
-                data.push(parse_f32(&file.path, line, field, "an attribute")?);
+    /// Which file gave what.
+    fn sources(&self) -> Sources {
+        let mut sources = Sources::default();
+        sources.used(&self.arcs.path, "arcs");
+        sources.used(&self.indicator.path, "the graph of each node");
+        sources.used(&self.graph_labels.path, "the class of each graph");
+        let optional = [
+            (&self.node_labels, "node labels, one-hot features"),
+            (&self.node_attributes, "node attributes, features"),
+            (&self.folds, "folds"),
+        ];
+        for (file, what) in optional {
+            if let Some(file) = file {
+                sources.used(&file.path, what);
             }
-            let found = data.len() - before;
-            if num_rows == 0 {
-                num_cols = found;
-            } else if found != num_cols {
-                let what = format!("{found} attributes, but the lines before have {num_cols}");
-                return Err(at_line(&file.path, line, what));
-            }
-            num_rows += 1;
         }
-        file.check_lines(num_rows, nodes.num_nodes())?;
-        Ok((Some(Features::Dense(DenseMatrix::new(num_rows, num_cols, data)?)), None))
+        sources
     }
+
+    /// Features of all nodes, and the number of distinct node labels where there are any.
+    fn features(&self, nodes: &Nodes) -> Result<(Option<Features>, Option<usize>)> {
+        let labels = self.node_labels.as_ref().map(|file| parse_node_labels(file, nodes)).transpose()?;
+        let attributes = self.node_attributes.as_ref().map(|file| parse_attributes(file, nodes)).transpose()?;
+        let num_labels = labels.as_ref().map(Labels::num_classes);
+        let features = match (labels, attributes) {
+            (None, None) => None,
+            (None, Some(attributes)) => Some(Features::Dense(attributes)),
+            (Some(labels), None) => {
+                let columns: Vec<u32> = labels.classes().iter().flatten().copied().collect();
+                let n = columns.len();
+                let one_hot = CsrMatrix::new(labels.num_classes(), (0..=n as u64).collect(), columns, vec![1.0; n])?;
+                Some(Features::Sparse(one_hot))
+            }
+            (Some(labels), Some(attributes)) => Some(Features::Dense(side_by_side(&labels, &attributes))),
+        };
+        Ok((features, num_labels))
+    }
+}
+
+fn parse_node_labels(file: &TextFile, nodes: &Nodes) -> Result<Labels> {
+    let values = file.integers("a node label")?;
+    file.check_lines(values.len(), nodes.num_nodes())?;
+    Ok(Labels::from_values(values.into_iter().map(Some)))
+}
+
+fn parse_attributes(file: &TextFile, nodes: &Nodes) -> Result<DenseMatrix<f32>> {
+    let (mut data, mut num_rows, mut num_cols) = (Vec::new(), 0, 0);
+    for (line, row) in lines(&file.text) {
+        let before = data.len();
+        for field in row.split(',') {
+            data.push(parse_f32(&file.path, line, field, "an attribute")?);
+        }
+        let found = data.len() - before;
+        if num_rows == 0 {
+            num_cols = found;
+        } else if found != num_cols {
+            let what = format!("{found} attributes, but the lines before have {num_cols}");
+            return Err(at_line(&file.path, line, what));
+        }
+        num_rows += 1;
+    }
+    file.check_lines(num_rows, nodes.num_nodes())?;
+    DenseMatrix::new(num_rows, num_cols, data)
+}
+
+/// One-hot labels, then attributes.
+fn side_by_side(labels: &Labels, attributes: &DenseMatrix<f32>) -> DenseMatrix<f32> {
+    let num_labels = labels.num_classes();
+    let mut both = DenseMatrix::zeros(attributes.num_rows(), num_labels + attributes.num_cols());
+    for u in 0..attributes.num_rows() {
+        let row = both.row_mut(u);
+        if let Some(label) = labels.get(u as u32) {
+            row[label as usize] = 1.0;
+        }
+        row[num_labels..].copy_from_slice(attributes.row(u));
+    }
+    both
 }
 
 /// Which graph each node belongs to, and its id there.

@@ -1,8 +1,6 @@
 //! Stochastic block Barabási–Albert model (thesis ch. 3, `cgsO:sec:SBBAM`): Barabási–Albert blocks, each with its own
 //! density, and uniform edges between them.
 
-use std::str::FromStr;
-
 use super::barabasi_albert::{attach, attach_with_repeats, check_attachment};
 use super::{block_labels, block_offsets, check_probability, check_size, pairs_between, total_size};
 use crate::error::{Error, Result};
@@ -11,37 +9,15 @@ use crate::random::stream;
 
 const OP: &str = "sbbam";
 
-/// How a new node of a block is joined to earlier ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Attachment {
-    /// To r distinct ones, as in [`barabasi_albert`](super::barabasi_albert()).
-    Distinct,
-    /// As in PyTorch Geometric's `barabasi_albert_graph`, which made the thesis' graphs: r ends are drawn with replacement,
-    /// the node itself among them, and loops and repeats dropped. Of (n - r) r edges a fifth is lost at r = 15, less at
-    /// smaller r, so the blocks differ less.
-    Repeated,
-}
-
-impl Attachment {
-    /// Both.
-    pub const ALL: [Attachment; 2] = [Attachment::Distinct, Attachment::Repeated];
-
-    /// As it is typed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Attachment::Distinct => "distinct",
-            Attachment::Repeated => "repeated",
-        }
-    }
-}
-
-impl FromStr for Attachment {
-    type Err = Error;
-
-    /// Reads `distinct` or `repeated`, whatever the case.
-    fn from_str(name: &str) -> Result<Self> {
-        let known = |a: &Attachment| a.name().eq_ignore_ascii_case(name);
-        Self::ALL.into_iter().find(known).ok_or_else(|| Error::unknown("attachment", name, Self::ALL.map(Self::name)))
+crate::named! {
+    /// How a new node of a block is joined to earlier ones.
+    pub enum Attachment as "attachment" {
+        /// To r distinct ones, as in [`barabasi_albert`](super::barabasi_albert()).
+        Distinct = "distinct",
+        /// As in PyTorch Geometric's `barabasi_albert_graph`, which made the thesis' graphs: r ends are drawn with
+        /// replacement, the node itself among them, and loops and repeats dropped. Of (n - r) r edges a fifth is lost at
+        /// r = 15, less at smaller r, so the blocks differ less.
+        Repeated = "repeated",
     }
 }
 

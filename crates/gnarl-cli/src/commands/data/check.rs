@@ -1,7 +1,7 @@
 //! `gnarl data check`: loads datasets and compares their facts with what is known about them.
 
 use gnarl_graph::dataset::registry::Expected;
-use gnarl_graph::dataset::{Content, facts};
+use gnarl_graph::dataset::{Content, Source, Sources, facts};
 use gnarl_graph::{BuildReport, Split};
 use serde::Serialize;
 use serde_json::Value;
@@ -32,6 +32,9 @@ pub struct Checked {
     /// What loading dropped.
     report: BuildReport,
     splits: Vec<SplitSizes>,
+    /// Of a user's own files: what was read, and what was not; absent for a dataset by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sources: Option<Sources>,
     /// What the registry says; null for a graph it does not know.
     expected: Option<Expected>,
     mismatches: Vec<facts::Check>,
@@ -74,6 +77,7 @@ fn check(global: &Global, name: &str) -> anyhow::Result<Checked> {
         expected: loaded.entry.map(|entry| entry.expected),
         splits: splits.iter().map(SplitSizes::from).collect(),
         report: loaded.report,
+        sources: Some(loaded.sources).filter(|sources| *sources != Sources::default()),
         stats,
         name: loaded.name,
     })
@@ -128,6 +132,14 @@ impl Checked {
             let (number, train, val, test) =
                 (self.splits.len(), count(*train as u64), count(*val as u64), count(*test as u64));
             text += &format!("splits: {number}, {name} has {train} / {val} / {test}\n");
+        }
+        if let Some(sources) = &self.sources {
+            let lines =
+                |list: &[Source]| list.iter().map(|s| format!("  {}: {}\n", s.file, s.what)).collect::<String>();
+            text += &format!("used:\n{}", lines(&sources.used));
+            if !sources.unused.is_empty() {
+                text += &format!("not used:\n{}", lines(&sources.unused));
+            }
         }
         text
     }

@@ -1,16 +1,28 @@
 //! `gnarl data info`: one dataset in words.
 
+use gnarl_graph::Error;
+use gnarl_graph::dataset::load;
 use gnarl_graph::dataset::registry::{self, Entry, Protocol, RemoteFile};
 use serde::Serialize;
 
-use super::{format_name, task_name};
+use super::list;
 use crate::args::{Global, InfoArgs};
 use crate::data_dir;
 use crate::output::{self, Report, count};
 
-/// What `gnarl data info` found: the registry's entry, and where the files are.
+/// What `gnarl data info` found.
 #[derive(Debug, Serialize)]
-pub struct InfoReport {
+#[serde(untagged)]
+pub enum InfoReport {
+    /// A dataset of the registry.
+    Known(Box<Known>),
+    /// A graph that needs no files.
+    BuiltIn(BuiltIn),
+}
+
+/// The registry's entry, and where the files are.
+#[derive(Debug, Serialize)]
+pub struct Known {
     #[serde(flatten)]
     entry: &'static Entry,
     data_dir: String,
@@ -18,15 +30,62 @@ pub struct InfoReport {
     missing: Option<String>,
 }
 
+/// What there is to say of a graph without files.
+#[derive(Debug, Serialize)]
+pub struct BuiltIn {
+    title: &'static str,
+    #[serde(flatten)]
+    row: list::Row,
+    splits: usize,
+}
+
 /// Looks a dataset up.
 pub fn run(global: &Global, args: &InfoArgs) -> anyhow::Result<InfoReport> {
-    let entry = registry::find(&args.name)?;
+    if let Some(title) = load::built_in_title(&args.name) {
+        let (row, splits) = list::built_in(global, &args.name)?;
+        return Ok(InfoReport::BuiltIn(BuiltIn { title, row, splits }));
+    }
+    let entry = registry::get(&args.name)
+        .ok_or_else(|| Error::unknown("dataset", &args.name, registry::names().chain(load::BUILT_IN)))?;
     let dir = data_dir::resolve(global.data_dir.as_deref());
     let missing = entry.first_missing(&dir);
-    Ok(InfoReport { entry, data_dir: dir.display().to_string(), present: missing.is_none(), missing })
+    let data_dir = dir.display().to_string();
+    Ok(InfoReport::Known(Box::new(Known { entry, data_dir, present: missing.is_none(), missing })))
 }
 
 impl Report for InfoReport {
+    fn text(&self) -> String {
+        match self {
+            InfoReport::Known(known) => known.text(),
+            InfoReport::BuiltIn(built_in) => built_in.text(),
+        }
+    }
+}
+
+impl BuiltIn {
+    fn text(&self) -> String {
+        let row = &self.row;
+        let mut size = vec![format!("{} nodes", count(row.nodes as u64))];
+        size.extend(row.undirected_edges.map(|edges| format!("{} undirected edges", count(edges as u64))));
+        size.extend(row.features.map(|features| format!("{} features", count(features as u64))));
+        size.push(format!("{} classes", row.classes));
+        let split = match self.splits {
+            0 => "60 / 20 / 20 %, at random".to_string(),
+            splits => format!("{splits} of its own"),
+        };
+        let rows = [
+            ("name", row.name.clone()),
+            ("what", self.title.to_string()),
+            ("task", format!("{} classification", row.task)),
+            ("size", size.join(", ")),
+            ("split", split),
+            ("present", "yes, it needs no files".to_string()),
+        ];
+        output::render(&output::pairs(rows))
+    }
+}
+
+impl Known {
     fn text(&self) -> String {
         let entry = self.entry;
         let mut rows = vec![("name", entry.name.to_string())];
@@ -34,12 +93,12 @@ impl Report for InfoReport {
             rows.push(("also", entry.aliases.join(", ")));
         }
         rows.push(("what", entry.title.to_string()));
-        rows.push(("task", format!("{} classification", task_name(entry.task))));
+        rows.push(("task", format!("{} classification", entry.task)));
         rows.push(("size", size(entry)));
         rows.push(("split", protocol(entry.protocol)));
         rows.push(("cite", entry.citation.to_string()));
         rows.push(("licence", entry.licence.to_string()));
-        rows.push(("format", format_name(entry.format).to_string()));
+        rows.push(("format", entry.format.folder().to_string()));
         if let Some(note) = entry.note {
             rows.push(("note", note.to_string()));
         }

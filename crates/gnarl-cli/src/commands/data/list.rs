@@ -1,10 +1,9 @@
 //! `gnarl data list`: every dataset gnarl knows.
 
 use gnarl_graph::dataset::load::BUILT_IN;
-use gnarl_graph::dataset::registry::{DATASETS, Entry};
+use gnarl_graph::dataset::registry::{DATASETS, Entry, Task};
 use serde::Serialize;
 
-use super::{format_name, task_name};
 use crate::global::Global;
 use crate::commands::load_graph;
 use crate::data_dir;
@@ -17,18 +16,19 @@ pub struct ListReport {
     datasets: Vec<Row>,
 }
 
+/// One dataset.
 #[derive(Debug, Serialize)]
-struct Row {
-    name: String,
-    aliases: Vec<&'static str>,
-    task: &'static str,
-    graphs: Option<usize>,
-    nodes: usize,
-    undirected_edges: Option<usize>,
-    features: Option<usize>,
-    classes: usize,
-    format: &'static str,
-    present: bool,
+pub(super) struct Row {
+    pub name: String,
+    pub aliases: Vec<&'static str>,
+    pub task: &'static str,
+    pub graphs: Option<usize>,
+    pub nodes: usize,
+    pub undirected_edges: Option<usize>,
+    pub features: Option<usize>,
+    pub classes: usize,
+    pub format: &'static str,
+    pub present: bool,
 }
 
 /// Lists the built-in graphs, then the registry.
@@ -36,18 +36,20 @@ pub fn run(global: &Global) -> anyhow::Result<ListReport> {
     let dir = data_dir::resolve(global.data_dir.as_deref());
     let mut datasets = Vec::new();
     for name in BUILT_IN {
-        datasets.push(built_in(global, name)?);
+        datasets.push(built_in(global, name)?.0);
     }
     datasets.extend(DATASETS.iter().map(|entry| known(entry, entry.first_missing(&dir).is_none())));
     Ok(ListReport { data_dir: dir.display().to_string(), datasets })
 }
 
-fn built_in(global: &Global, name: &str) -> anyhow::Result<Row> {
-    let (name, graph) = load_graph(global, name, "data list")?;
-    Ok(Row {
+/// A graph that needs no files, and the number of its own splits.
+pub(super) fn built_in(global: &Global, name: &str) -> anyhow::Result<(Row, usize)> {
+    let (name, graph) = load_graph(global, name, "data")?;
+    let splits = graph.splits().len();
+    let row = Row {
         name,
         aliases: Vec::new(),
-        task: "node",
+        task: Task::Node.name(),
         graphs: None,
         nodes: graph.num_nodes(),
         undirected_edges: Some(graph.num_edges()),
@@ -55,20 +57,21 @@ fn built_in(global: &Global, name: &str) -> anyhow::Result<Row> {
         classes: graph.labels().map_or(0, |l| l.num_classes()),
         format: "built in",
         present: true,
-    })
+    };
+    Ok((row, splits))
 }
 
 fn known(entry: &Entry, present: bool) -> Row {
     Row {
         name: entry.name.to_string(),
         aliases: entry.aliases.to_vec(),
-        task: task_name(entry.task),
+        task: entry.task.name(),
         graphs: entry.expected.graphs,
         nodes: entry.expected.nodes,
         undirected_edges: entry.expected.undirected_edges,
         features: entry.expected.features,
         classes: entry.expected.classes,
-        format: format_name(entry.format),
+        format: entry.format.folder(),
         present,
     }
 }

@@ -50,7 +50,7 @@ fn look(global: &Global, name: &str, what: &'static str) -> anyhow::Result<Sight
     Ok(Sight {
         what,
         stats: facts::node_facts(graph, &loaded.report, &loaded.name)?,
-        top_pagerank: top(&Centrality::PageRank.scores(graph)?, 3),
+        top_pagerank: top(graph, &Centrality::PageRank.scores(graph)?, 3),
         gaps,
         name: loaded.name,
     })
