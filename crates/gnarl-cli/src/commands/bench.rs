@@ -1,26 +1,21 @@
-//! `gnarl bench …`: how long things take here.
+//! `gnarl bench`: how long things take here.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
-use gnarl::classifier::WhiteBox;
-use gnarl::features::FeatureScaling;
 use gnarl::inference::Inference;
-use gnarl::operator::Initialisation;
-use gnarl::task::node::{Preparation, Prepared, run as run_node};
-use gnarl::train::{Keep, Watch, median};
-use gnarl_graph::dataset::{Content, Dataset};
+use gnarl::model::Model;
+use gnarl::operator::OperatorChoice;
+use gnarl::train::{Keep, median};
 use gnarl_graph::operator::ClassicalOperator;
 use serde::Serialize;
 
-use super::graphs::{self, ClassifierArgs, SetEpochReport};
 use super::growth::GrowthArgs;
-use super::inference::InferenceArgs;
-use super::train::{ModelArgs, OperatorName, load_for, splits_of};
-use super::{OnData, load};
+use super::model::ModelArgs;
+use super::train::SpecReport;
 use crate::global::Global;
-use crate::output::{Report, real};
+use crate::output::{self, Report, real};
 
 /// `gnarl bench …`
 #[derive(Debug, Subcommand)]
@@ -38,8 +33,6 @@ pub enum BenchCommand {
 pub struct EpochArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    #[command(flatten)]
-    pub classifier: ClassifierArgs,
 }
 
 /// `gnarl bench inference`
@@ -47,10 +40,8 @@ pub struct EpochArgs {
 pub struct InferenceBenchArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    #[command(flatten)]
-    pub inference: InferenceArgs,
     /// Times each is measured
-    #[arg(long, default_value_t = 51, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    #[arg(long, default_value_t = 51, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub rounds: usize,
 }
 
@@ -71,23 +62,23 @@ pub struct InferenceBenchReport {
     inference: Inference,
 }
 
-/// Trains, then measures forward passes and inferences in turn.
+/// Fits, then measures forward passes and inferences in turn.
 pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<InferenceBenchReport> {
-    let (data, graph, splits) = load_for(global, &args.model, 1)?;
-    let Some(choice) = args.inference.choice(&data, None)? else {
+    let (data, benchmark) = args.model.benchmark(global, 1)?;
+    let model = args.model.model(&data.name, benchmark.content.task())?;
+    if model.inference.is_plain() {
         let what = "say which with --inference robust-crf, smoothing or clean-crf";
         return Err(gnarl_graph::Error::argument("bench inference", what).into());
+    }
+    let fitted = model.fit(&benchmark.first(), global.seed)?;
+    let graph = fitted.prepared(benchmark.content.graph()?)?;
+    let network = fitted.network()?;
+    let Some(white) = network.white_box() else {
+        let what = "a forward pass is measured on a plain network, without exits";
+        return Err(gnarl_graph::Error::argument("bench inference", what).into());
     };
-    let config = args.model.config(&data, 1, global.seed)?;
-    let graph = config.preparation.features.scaled(&graph)?;
-    let preparation = Preparation { features: FeatureScaling::AsLoaded, ..config.preparation };
-    let prepared = Prepared::new(&graph, config.network.backbone, preparation)?;
-    let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
-    let (_, network) = run_node(&prepared, &config.network, &config.training, &splits[0], global.seed, &watch)?;
-    let model = WhiteBox::new(network, preparation.operator)?;
-    let reading = choice.fit(&model, &graph, splits[0].train())?;
     // What a plain pass needs besides the model is made once, as a server would.
-    let (propagation, input) = (model.propagation(&graph)?, model.input(&graph)?);
+    let (propagation, input) = (white.propagation(&graph)?, white.input(&graph)?);
     let (mut plain, mut agreed) = (Vec::new(), Vec::new());
     let timed = |times: &mut Vec<f64>, work: &dyn Fn() -> gnarl::Result<()>| {
         let start = Instant::now();
@@ -96,19 +87,19 @@ pub fn inference(global: &Global, args: &InferenceBenchArgs) -> anyhow::Result<I
         gnarl::Result::Ok(())
     };
     for _ in 0..args.rounds {
-        timed(&mut plain, &|| model.forward(&propagation, &input).map(drop))?;
-        timed(&mut agreed, &|| reading.answer(&model, &graph, global.seed).map(drop))?;
+        timed(&mut plain, &|| white.forward(&propagation, &input).map(drop))?;
+        timed(&mut agreed, &|| fitted.reading().answer(network, &graph, global.seed).map(drop))?;
     }
     let (plain_ms, inference_ms) = (median(plain), median(agreed));
     Ok(InferenceBenchReport {
-        data,
-        model: config.network.backbone.to_string(),
+        data: data.name,
+        model: model.backbone.to_string(),
         plain_ms,
         inference_ms,
-        evaluations: choice.evaluations(),
+        evaluations: model.inference.evaluations(),
         plain_passes: inference_ms / plain_ms,
         threads: rayon::current_num_threads(),
-        inference: choice,
+        inference: model.inference,
     })
 }
 
@@ -133,45 +124,43 @@ impl Report for InferenceBenchReport {
 pub struct EpochReport {
     data: String,
     model: String,
-    /// Median milliseconds of one training epoch.
+    /// Median milliseconds of one training epoch; of a set, over the training graphs of the first fold.
     epoch_ms: f64,
     epochs: usize,
     threads: usize,
     parameters: usize,
-    config: super::train::Config,
+    /// Nodes or graphs that train.
+    training_items: usize,
+    config: Model,
 }
 
-/// Trains once and reports the median step, or the median epoch over a set of graphs.
-pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<OnData<EpochReport, SetEpochReport>> {
-    let loaded = load(global, &args.model.data)?;
-    if matches!(loaded.content, Content::Graphs(_)) {
-        return graphs::epoch(global, &args.model, &args.classifier, &loaded).map(OnData::Graphs);
-    }
-    args.classifier.refuse_on_one_graph(&loaded.name)?;
-    epoch_of_nodes(global, args, loaded).map(OnData::OneGraph)
-}
-
-fn epoch_of_nodes(global: &Global, args: &EpochArgs, loaded: Dataset) -> anyhow::Result<EpochReport> {
-    let (data, graph, splits) = splits_of(global, loaded, 1)?;
-    let mut model = args.model.clone();
-    if model.operator == Some(OperatorName::Cgso) {
+/// Trains once and reports the median epoch.
+pub fn epoch(global: &Global, args: &EpochArgs) -> anyhow::Result<output::Either<SpecReport, EpochReport>> {
+    let (data, benchmark) = args.model.benchmark(global, 1)?;
+    let task = benchmark.content.task();
+    let mut model = args.model.model(&data.name, task)?;
+    if let OperatorChoice::Cgso(cgso) = model.operator
+        && model.operator.candidates().len() > 1
+    {
         // Epochs cost the same from wherever they start.
-        model.init.get_or_insert(Initialisation::Of(ClassicalOperator::NormalisedAdjacency));
+        model.operator = cgso.from(ClassicalOperator::NormalisedAdjacency).into();
     }
-    let mut config = model.config(&data, 1, global.seed)?;
-    config.training.keep = Keep::Last;
-    let prepared = Prepared::new(&graph, config.network.backbone, config.preparation)?;
-    let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
-    let (run, network) = run_node(&prepared, &config.network, &config.training, &splits[0], global.seed, &watch)?;
-    Ok(EpochReport {
-        data,
-        model: config.network.backbone.to_string(),
-        epoch_ms: run.trained.epoch_ms,
-        epochs: config.training.epochs,
+    model.training.keep = Some(Keep::Last);
+    if args.model.print_spec {
+        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+    }
+    let on = benchmark.first();
+    let fitted = model.fit(&on, global.seed)?;
+    Ok(output::Either::Right(EpochReport {
+        data: data.name,
+        model: model.backbone.to_string(),
+        epoch_ms: median(fitted.report().trained.iter().map(|t| t.epoch_ms).collect()),
+        epochs: fitted.plan().training.epochs,
         threads: rayon::current_num_threads(),
-        parameters: network.params().num_trained(),
-        config,
-    })
+        parameters: fitted.num_parameters(),
+        training_items: on.split.train().len(),
+        config: *fitted.model(),
+    }))
 }
 
 impl Report for EpochReport {

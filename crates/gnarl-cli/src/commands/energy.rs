@@ -2,21 +2,19 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use gnarl::model::Model;
 use gnarl::nn::Backbone;
-use gnarl::operator::OperatorChoice;
-use gnarl::operator::{Centralities, Cgso, DepthEnergy, Initialisation, energy_by_depth};
-use gnarl::task::node::{self, Preparation, Prepared};
-use gnarl::task::recipe::Recipe;
-use gnarl::train::Watch;
+use gnarl::operator::{Centralities, Cgso, DepthEnergy, Initialisation, OperatorChoice, energy_by_depth};
+use gnarl::thesis::Recipe;
 use gnarl_graph::centrality::Centrality;
+use gnarl_graph::dataset::Task;
 use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::{Error, Graph, Split};
+use gnarl_graph::{Benchmark, Error};
 use serde::Serialize;
 
-use super::train::load_with_splits;
+use super::load;
 use crate::global::Global;
 use crate::output::{self, Report, real};
 use crate::progress;
@@ -70,7 +68,10 @@ struct OperatorEnergy {
 
 /// Trains a CSGC for each centrality and follows its operator to the depth asked for.
 pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
-    let (data, graph, splits) = load_with_splits(global, &args.data, 1)?;
+    let loaded = load(global, &args.data)?;
+    loaded.graph()?;
+    let benchmark = loaded.benchmark(global.seed, 1)?;
+    let data = loaded.name.clone();
     let all = || Centrality::ALL.map(Centralities::one).to_vec();
     let centralities = if args.centrality.is_empty() { all() } else { args.centrality.clone() };
     let sgc = OperatorChoice::Classical(ClassicalOperator::NormalisedAdjacency);
@@ -80,8 +81,7 @@ pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
     let mut operators = Vec::new();
     for (model, operator) in std::iter::once(("SGC".to_string(), sgc)).chain(learned) {
         let what = format!("energy of {model} on {data}");
-        operators
-            .push(progress::during(&what, || follow(&graph, &data, &splits[0], global.seed, args, model, operator))?);
+        operators.push(progress::during(&what, || follow(&benchmark, global.seed, args, model, operator))?);
     }
     if let Some(file) = &args.output {
         write_csv(file, &operators)?;
@@ -91,32 +91,24 @@ pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
 }
 
 fn follow(
-    graph: &Graph,
-    data: &str,
-    split: &Split,
+    on: &Benchmark,
     seed: u64,
     args: &EnergyArgs,
-    model: String,
+    name: String,
     operator: OperatorChoice,
 ) -> gnarl::Result<OperatorEnergy> {
-    let (network, training, features) = args.recipe.settings(data, Backbone::Sgc);
-    let preparation = Preparation { operator, features };
-    let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
-    let splits = std::slice::from_ref(split);
-    let (preparation, prepared, phi) = match operator {
-        OperatorChoice::Cgso(_) => {
-            let settled = node::settled_runs(graph, preparation, &network, &training, splits, 1, seed, &watch)?;
-            let phi = settled.learned_operator(0)?;
-            (settled.preparation, settled.prepared, phi)
-        }
-        _ => {
-            let prepared = Prepared::new(graph, Backbone::Sgc, preparation)?;
-            let phi = prepared.propagation.operator.clone();
-            (preparation, prepared, phi)
-        }
+    let mut model = args.recipe.fill(Model::new(Backbone::Sgc).operator(operator), &on.name, Task::Node);
+    if !matches!(operator, OperatorChoice::Cgso(_)) {
+        // Nothing of a fixed operator is learned.
+        model = model.epochs(1);
+    }
+    let fitted = model.fit(&on.first(), seed)?;
+    let graph = fitted.prepared(on.content.graph()?)?;
+    let Some(network) = fitted.network()?.white_box() else {
+        return Err(Error::argument("energy", "the model is no plain network").into());
     };
-    let energies = energy_by_depth(graph, &phi, &prepared.input, args.depth)?;
-    Ok(OperatorEnergy { model, operator: preparation.operator.to_string(), energies })
+    let energies = energy_by_depth(&graph, &network.learned_operator(&graph)?, &network.input(&graph)?, args.depth)?;
+    Ok(OperatorEnergy { model: name, operator: fitted.model().operator.to_string(), energies })
 }
 
 /// Writes `model,depth,energy,relative` lines under a temporary name and renames: a reader never sees half a file.
@@ -128,12 +120,7 @@ fn write_csv(file: &Path, operators: &[OperatorEnergy]) -> gnarl_graph::Result<(
             let _ = writeln!(text, "{model},{depth},{energy},{relative}");
         }
     }
-    let temporary = file.with_extension(format!("{}.part", std::process::id()));
-    std::fs::write(&temporary, text).and_then(|()| std::fs::rename(&temporary, file)).map_err(|source| {
-        // Best effort: the error to report is the first one.
-        let _ = std::fs::remove_file(&temporary);
-        Error::io(file, source)
-    })
+    output::write_whole(file, text)
 }
 
 impl Report for EnergyReport {

@@ -1,16 +1,13 @@
 //! `gnarl bench growth`: how the time of an epoch grows with the graph.
 
-use std::sync::atomic::AtomicBool;
-
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::nn::Backbone;
-use gnarl::operator::OperatorChoice;
-use gnarl::task::node::{self, Preparation, Prepared};
-use gnarl::task::recipe::Recipe;
+use gnarl::model::Model;
+use gnarl::model::fit::{FitOptions, Ready};
 use gnarl::train::{Keep, Watch, median};
 use gnarl_graph::generate::{CsbmConfig, csbm};
-use gnarl_graph::{Error, Split};
+use gnarl_graph::{Content, Error, Split};
 use serde::Serialize;
 
 use crate::global::Global;
@@ -69,7 +66,7 @@ struct Size {
 
 /// One graph, ready to train on.
 struct Subject {
-    prepared: Prepared,
+    ready: Ready,
     split: Split,
     nodes: usize,
     edges: usize,
@@ -83,28 +80,25 @@ pub fn growth(global: &Global, args: &GrowthArgs) -> anyhow::Result<GrowthReport
     if distinct.len() < 2 {
         return Err(Error::argument("bench growth", "--sizes needs two different numbers to fit a slope to").into());
     }
-    let (network, mut training, features) = Recipe::Default.settings("csbm", args.model);
-    training.keep = Keep::Last;
     let like = CsbmConfig { mean_degree: args.degree, ..CsbmConfig::default() };
-    let preparation = Preparation { operator: OperatorChoice::Usual, features };
     let make = |&num_nodes: &usize| -> anyhow::Result<Subject> {
         let graph = csbm(&CsbmConfig { num_nodes, ..like.clone() }, global.seed)?;
-        let prepared = Prepared::new(&graph, args.model, preparation)?;
-        let labels = graph.labels().expect("a block model has classes");
+        let mut model = Model::new(args.model).epochs(epochs(num_nodes));
+        model.training.keep = Some(Keep::Last);
+        let Some(labels) = graph.labels() else { return Err(Error::argument("bench growth", "no classes").into()) };
         let split = Split::fractions(labels, TRAIN_SHARE, VALIDATION_SHARE, global.seed)?;
-        Ok(Subject { prepared, split, nodes: num_nodes, edges: graph.num_edges() })
+        let (nodes, edges) = (num_nodes, graph.num_edges());
+        Ok(Subject { ready: model.ready("csbm", &Content::Graph(graph), FitOptions::default())?, split, nodes, edges })
     };
     let subjects: Vec<Subject> =
         progress::during("drawing graphs", || args.sizes.iter().map(make).collect::<Result<_, _>>())?;
 
     let bar = progress::steps(&format!("{} epochs", args.model), (args.rounds * subjects.len()) as u64);
-    let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
     let mut rounds_ms = vec![Vec::with_capacity(args.rounds); subjects.len()];
     for _ in 0..args.rounds {
         for (subject, ms) in subjects.iter().zip(&mut rounds_ms) {
-            training.epochs = epochs(subject.nodes);
-            let (run, _) = node::run(&subject.prepared, &network, &training, &subject.split, global.seed, &watch)?;
-            ms.push(run.trained.epoch_ms);
+            let fitted = subject.ready.fit(&subject.split, global.seed, &Watch::quiet())?;
+            ms.push(median(fitted.report().trained.iter().map(|t| t.epoch_ms).collect()));
             bar.inc(1);
         }
     }

@@ -2,31 +2,28 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::time::Instant;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use gnarl::classifier::WhiteBox;
-use gnarl::features::FeatureScaling;
-use gnarl::inference::{Defended, Inference, Perturbed, Reading};
-use gnarl::nn::Network;
+use gnarl::model::Model;
 use gnarl::perturb::{Ball, FlipLaw, Norm, Sampler};
-use gnarl::robustness::bounds::{Distance, operator_distance};
-use gnarl::robustness::estimate::drawn_graph;
-use gnarl::robustness::{Bounds, Budget, Estimate, Region, ScoreDistances, Settings, estimate};
-use gnarl::task::node::{self, Preparation, Prepared, Run};
+use gnarl::robustness::bounds::Distance;
+use gnarl::robustness::{Estimate, Region, Settings};
+use gnarl::study::Accuracy;
+use gnarl::study::robustness::{RadiusReport, RobustnessStudy, RobustnessWatch};
+use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
-use gnarl_graph::{Error, Graph, Split};
-use rayon::prelude::*;
+use gnarl_graph::Error;
+use gnarl_graph::dataset::Task;
 use serde::Serialize;
 
-use super::inference::InferenceArgs;
-use super::train::{Accuracy, Config, ModelArgs, load_for};
+use super::model::{ModelArgs, ProtocolName};
+use super::train::SpecReport;
 use crate::global::Global;
+use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Report, real};
 use crate::plot::{self, Line, LineChart, Point};
-use crate::{interrupt, progress};
+use crate::progress;
 
 /// `gnarl robustness`
 #[derive(Debug, Args)]
@@ -54,8 +51,6 @@ pub struct RobustnessArgs {
     /// Distances that count as an attacker's success
     #[arg(long, value_name = "X,…", value_delimiter = ',', default_value = "0.1,0.25,0.5", allow_hyphen_values = true)]
     pub sigma: Vec<f64>,
-    #[command(flatten)]
-    pub inference: InferenceArgs,
     /// Runs, each a network of its own
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
@@ -64,26 +59,27 @@ pub struct RobustnessArgs {
     pub output: Option<PathBuf>,
 }
 
-/// What moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Target {
-    Features,
-    Structure,
-    Both,
+gnarl_graph::named! {
+    /// What moves.
+    pub enum Target as "target" {
+        /// Features.
+        Features = "features",
+        /// Edges.
+        Structure = "structure",
+        /// Both at once.
+        Both = "both",
+    }
 }
 
-impl FromStr for Target {
-    type Err = Error;
-
-    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        match name.to_lowercase().as_str() {
-            "features" => Ok(Target::Features),
-            "structure" => Ok(Target::Structure),
-            "both" => Ok(Target::Both),
-            _ => Err(Error::unknown("target", name, ["features", "structure", "both"])),
-        }
-    }
+/// Everything needed to run it again.
+#[derive(Debug, Serialize)]
+struct Config {
+    data: String,
+    protocol: ProtocolName,
+    recipe: Recipe,
+    model: Model,
+    runs: usize,
+    seed: u64,
 }
 
 /// What `gnarl robustness` found.
@@ -96,54 +92,37 @@ pub struct RobustnessReport {
     norm: Option<Norm>,
     sampler: Sampler,
     samples: usize,
-    test_accuracy: Accuracy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test_accuracy: Option<Accuracy>,
     /// By radius.
-    curve: Vec<RadiusReport>,
+    curve: Vec<Radius>,
     /// Why there are no bounds, where there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_bounds: Option<String>,
+    interrupted: bool,
     train_seconds: f64,
     estimate_seconds: f64,
     seconds: f64,
     config: Config,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    inference: Option<Inference>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
+    #[serde(skip)]
+    runs: usize,
+    #[serde(skip)]
+    asked: usize,
 }
 
 /// One radius.
 #[derive(Debug, Serialize)]
-struct RadiusReport {
+struct Radius {
     epsilon: f64,
-    /// Over the samples of all runs; its intervals are for these networks, not for others.
     #[serde(flatten)]
-    pooled: Estimate,
-    /// The mean distance of each run.
-    distance: Accuracy,
-    bounds: Vec<BoundReport>,
-    seconds: f64,
-}
-
-/// One bound, over all runs, beside what was seen.
-#[derive(Debug, Serialize)]
-struct BoundReport {
-    distance: Distance,
-    /// Of a bound by how far operators moved: the largest distance of those drawn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    operator_distance: Option<f64>,
-    sound: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thesis: Option<f64>,
-    /// The largest distance of a sample.
-    seen: f64,
-    /// Whether a sample of some run went beyond the thesis' formula.
-    thesis_exceeded: bool,
+    found: RadiusReport,
 }
 
 impl RobustnessArgs {
     /// The radii as settings, checked before anything is trained.
-    fn settings(&self, graph: &Graph, seed: u64) -> gnarl_graph::Result<Vec<Settings>> {
+    fn settings(&self, seed: u64) -> gnarl_graph::Result<Vec<Settings>> {
         let refuse = |op: &'static str, what: &str| Err(Error::argument(op, what));
         if self.target == Target::Structure && self.norm.is_some() {
             return refuse("--norm", "is of features, and --target structure leaves them alone");
@@ -162,9 +141,7 @@ impl RobustnessArgs {
                 (Target::Structure, _) => Region::Structure { flips: whole(epsilon)?, law },
                 _ => Region::Features(ball),
             };
-            let settings = Settings { region, samples: self.samples, sigmas: self.sigma.clone(), seed };
-            settings.check(graph)?;
-            Ok(settings)
+            Ok(Settings { region, samples: self.samples, sigmas: self.sigma.clone(), seed })
         };
         self.epsilon.iter().map(one).collect()
     }
@@ -180,201 +157,76 @@ fn whole(epsilon: f64) -> gnarl_graph::Result<usize> {
     ))
 }
 
-/// Trains, then estimates and bounds at every radius.
-pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<RobustnessReport> {
-    let start = Instant::now();
-    let (data, graph, splits) = load_for(global, &args.model, args.runs)?;
-    let mut config = args.model.config(&data, args.runs, global.seed)?;
-    config.training.check()?;
-    config.network.check()?;
-    // Scaled once, here: what is perturbed is what the network takes.
-    let graph = config.preparation.features.scaled(&graph)?;
-    let settings = args.settings(&graph, global.seed)?;
-    let networks = train(&mut config, &graph, &splits, global.seed)?;
-    let train_seconds = start.elapsed().as_secs_f64();
-
-    let test_accuracy = Accuracy::of(networks.iter().map(|(run, _)| run.test_accuracy).collect())?;
-    let models = networks
-        .into_iter()
-        .map(|(_, network)| WhiteBox::new(network, config.preparation.operator))
-        .collect::<gnarl::Result<Vec<_>>>()?;
-    let part = if args.target == Target::Structure { Perturbed::Structure } else { Perturbed::Features };
-    let inference = args.inference.choice(&data, Some(part))?;
-    let bounds = match inference {
-        None => models.iter().map(|model| Bounds::new(model, &graph)).collect::<gnarl::Result<Vec<_>>>(),
-        Some(_) => {
-            Err(Error::argument("bounds", "they are for a plain forward pass, not for another inference").into())
-        }
-    };
-    let readings = models.iter().enumerate().map(|(i, model)| {
-        let (split, seed) = (&splits[i % splits.len()], global.seed.wrapping_add(i as u64));
-        let Some(inference) = inference else { return Ok((Reading::default(), seed)) };
-        let reading = inference.fit(model, &graph, split.train())?;
-        Ok((if inference.tunes() { reading.tuned(model, &graph, split.val(), seed)? } else { reading }, seed))
-    });
-    let readings = readings.collect::<gnarl::Result<Vec<_>>>()?;
-    let (bounds, mut no_bounds) = match bounds {
-        Ok(bounds) => (bounds, None),
-        Err(why) => (Vec::new(), Some(why.to_string())),
-    };
-    let bar = progress::steps(&format!("{} on {data}", config.network.backbone), settings.len() as u64);
-    let mut curve = Vec::with_capacity(settings.len());
-    for (&epsilon, settings) in args.epsilon.iter().zip(&settings) {
-        let started = Instant::now();
-        let estimates = models.iter().zip(&readings).map(|(model, (reading, seed))| match reading.is_plain() {
-            true => estimate(model, &graph, settings),
-            false => estimate(&Defended { model, reading, seed: *seed }, &graph, settings),
-        });
-        let estimates = estimates.collect::<gnarl::Result<Vec<_>>>()?;
-        let seconds = started.elapsed().as_secs_f64();
-        let found =
-            if bounds.is_empty() { Ok(Vec::new()) } else { bound(&models, &bounds, &graph, settings, &estimates) };
-        let found = match found {
-            Ok(found) => found,
-            Err(why) => {
-                no_bounds = Some(why.to_string());
-                Vec::new()
-            }
-        };
-        curve.push(RadiusReport {
-            epsilon,
-            distance: Accuracy::of(estimates.iter().map(|e| e.mean).collect())?,
-            pooled: pooled(&estimates, &settings.sigmas),
-            bounds: found,
-            seconds,
-        });
-        bar.inc(1);
+/// Fits, then estimates and bounds at every radius.
+pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Either<SpecReport, RobustnessReport>> {
+    let settings = args.settings(global.seed)?;
+    let (data, benchmark) = args.model.benchmark(global, args.runs)?;
+    let task = benchmark.content.task();
+    if task == Task::Graph {
+        let what = format!("{} is a set of graphs, and robustness is measured around one graph", data.name);
+        return Err(Error::argument("robustness", what).into());
     }
+    let part = settings.first().map(|settings| RobustnessStudy::moved_part(&settings.region));
+    let model = args.model.model_with(&data.name, task, |model| match part {
+        Some(part) => model.inference(model.inference.on(part)),
+        None => model,
+    })?;
+    if args.model.print_spec {
+        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+    }
+    let study = RobustnessStudy { model, settings, runs: args.runs, seed: global.seed };
+    let plan = model.plan(task)?;
+    study.settings.iter().try_for_each(|settings| settings.check(benchmark.content.graph()?))?;
+    let total = study.epochs()? + 1 + study.settings.len() as u64;
+    let bar = progress::steps(&format!("{} on {}", model.backbone, data.name), total);
+    let watch = RobustnessWatch {
+        training: Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() },
+        on_radius: &|| bar.inc(1),
+    };
+    let result = study.run(&benchmark, &watch)?;
     bar.finish_and_clear();
+    let asked = study.settings.len();
+    if result.curve.is_empty() {
+        return Err(Interrupted { finished: 0, asked }.into());
+    }
+    let curve = args.epsilon.iter().zip(result.curve).map(|(&epsilon, found)| Radius { epsilon, found });
     let mut report = RobustnessReport {
-        data,
-        model: config.network.backbone.to_string(),
+        data: data.name.clone(),
+        model: model.backbone.to_string(),
         target: args.target,
         norm: (args.target != Target::Structure).then(|| args.norm.unwrap_or(Norm::L2)),
         sampler: args.sampler,
         samples: args.samples,
-        test_accuracy,
-        no_bounds,
-        train_seconds,
-        estimate_seconds: curve.iter().map(|r| r.seconds).sum(),
-        seconds: start.elapsed().as_secs_f64(),
-        curve,
-        config,
-        inference,
+        test_accuracy: result.test_accuracy,
+        curve: curve.collect(),
+        no_bounds: result.no_bounds,
+        interrupted: result.interrupted,
+        train_seconds: result.train_seconds,
+        estimate_seconds: 0.0,
+        seconds: result.seconds,
+        config: Config {
+            data: data.name,
+            protocol: args.model.protocol,
+            recipe: args.model.recipe,
+            model: plan.model,
+            runs: args.runs,
+            seed: global.seed,
+        },
         files: Vec::new(),
+        runs: args.runs,
+        asked,
     };
+    report.estimate_seconds = report.curve.iter().map(|radius| radius.found.seconds).sum();
     if let Some(stem) = &args.output {
         report.write(stem)?;
     }
-    Ok(report)
+    Ok(output::Either::Right(report))
 }
 
-/// A trained network for each run, with `config` left holding what was settled on the way.
-fn train(config: &mut Config, graph: &Graph, splits: &[Split], seed: u64) -> anyhow::Result<Vec<(Run, Network)>> {
-    let (network, training, count) = (&config.network, &config.training, config.runs);
-    let candidates = config.preparation.operator.candidates();
-    // An open initialisation is settled by all runs from each, then they are done once more to keep their networks.
-    let rounds = if candidates > 1 { candidates + 1 } else { 1 };
-    let steps = (rounds * count * training.epochs) as u64;
-    let bar = progress::steps(&format!("training {} on {}", network.backbone, config.data), steps);
-    let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() };
-    let ready = Preparation { features: FeatureScaling::AsLoaded, ..config.preparation };
-    let ready = match candidates {
-        1 => ready,
-        _ => node::settled_runs(graph, ready, network, training, splits, count, seed, &watch)?.preparation,
-    };
-    let prepared = Prepared::new(graph, network.backbone, ready)?;
-    let one = |i: usize| {
-        let split = &splits[i % splits.len()];
-        node::run(&prepared, network, training, split, seed.wrapping_add(i as u64), &watch)
-    };
-    let trained = (0..count).into_par_iter().map(one).collect::<gnarl::Result<Vec<_>>>()?;
-    bar.finish_and_clear();
-    config.preparation.operator = ready.operator;
-    Ok(trained)
-}
-
-/// All runs' samples as one estimate.
-fn pooled(estimates: &[Estimate], sigmas: &[f64]) -> Estimate {
-    let all = Estimate::of(estimates.iter().flat_map(|e| e.distances.iter().copied()).collect(), sigmas);
-    let most = |of: fn(&ScoreDistances) -> f64| estimates.iter().map(|e| of(&e.scores)).fold(0.0, f64::max);
-    let changed = estimates.iter().map(|e| e.changed).sum::<f64>() / estimates.len() as f64;
-    Estimate {
-        changed,
-        scores: ScoreDistances { l1: most(|s| s.l1), l2: most(|s| s.l2), linf: most(|s| s.linf) },
-        ..all
-    }
-}
-
-/// The bounds of every run at a radius, the loosest of each beside the most that was seen.
-fn bound(
-    models: &[WhiteBox],
-    bounds: &[Bounds],
-    graph: &Graph,
-    settings: &Settings,
-    estimates: &[Estimate],
-) -> gnarl::Result<Vec<BoundReport>> {
-    let budget = match settings.region {
-        Region::Features(ball) => Budget::Features { norm: ball.norm(), epsilon: ball.epsilon() },
-        Region::Structure { flips, .. } => Budget::Structure { flips },
-        Region::Both { ball, flips, .. } => Budget::Both { norm: ball.norm(), epsilon: ball.epsilon(), flips },
-    };
-    let distance = match (budget, models.first()) {
-        (Budget::Structure { .. }, Some(model)) => Some(farthest(model, graph, settings)?),
-        _ => None,
-    };
-    let mut found: Vec<BoundReport> = Vec::new();
-    for (bounds, estimate) in bounds.iter().zip(estimates) {
-        let mut all: Vec<_> = bounds.within(budget)?.into_iter().map(|b| (b, None)).collect();
-        if let Some(distance) = distance {
-            all.insert(1, (bounds.within_distance(distance)?, Some(distance)));
-        }
-        for (i, (b, operator_distance)) in all.into_iter().enumerate() {
-            let seen = match b.distance {
-                Distance::L1 => estimate.scores.l1,
-                Distance::L2 => estimate.scores.l2,
-                Distance::Linf => estimate.scores.linf,
-                Distance::Scaled => estimate.largest,
-            };
-            let thesis_exceeded = b.thesis.is_some_and(|t| t < seen);
-            match found.get_mut(i) {
-                None => found.push(BoundReport {
-                    distance: b.distance,
-                    operator_distance,
-                    sound: b.sound,
-                    thesis: b.thesis,
-                    seen,
-                    thesis_exceeded,
-                }),
-                Some(known) => {
-                    known.sound = known.sound.max(b.sound);
-                    known.thesis = known.thesis.zip(b.thesis).map(|(a, b)| a.max(b));
-                    known.seen = known.seen.max(seen);
-                    known.thesis_exceeded |= thesis_exceeded;
-                }
-            }
-        }
-    }
-    Ok(found)
-}
-
-/// The farthest that the operator of a drawn graph is from the graph's own. Graphs are the same ones in every run.
-fn farthest(model: &WhiteBox, graph: &Graph, settings: &Settings) -> gnarl::Result<f64> {
-    let clean = model.propagation(graph)?.operator;
-    let one = |sample: usize| -> gnarl::Result<f64> {
-        match drawn_graph(graph, settings, sample)? {
-            Some(other) => operator_distance(&clean, &model.propagation(&other)?.operator),
-            None => Ok(0.0),
-        }
-    };
-    let all = (0..settings.samples).into_par_iter().map(one).collect::<gnarl::Result<Vec<_>>>()?;
-    Ok(all.into_iter().fold(0.0, f64::max))
-}
-
-impl RadiusReport {
+impl Radius {
     /// The bound on the distance that is estimated.
     fn scaled_bound(&self) -> Option<f64> {
-        self.bounds.iter().find(|b| b.distance == Distance::Scaled).map(|b| b.sound)
+        self.found.bounds.iter().find(|b| b.distance == Distance::Scaled).map(|b| b.sound)
     }
 }
 
@@ -407,13 +259,13 @@ impl RobustnessReport {
     fn csv(&self) -> String {
         let mut text = String::from("epsilon,mean,mean_low,mean_high,largest,changed,bound");
         // Writing to a string cannot fail.
-        for e in self.curve.iter().take(1).flat_map(|r| &r.pooled.exceedances) {
+        for e in self.curve.iter().take(1).flat_map(|r| &r.found.pooled.exceedances) {
             let _ = write!(text, ",adv_{0},adv_{0}_low,adv_{0}_high", e.sigma);
         }
         text.push('\n');
         let maybe = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
         for radius in &self.curve {
-            let Estimate { mean, interval, largest, changed, exceedances, .. } = &radius.pooled;
+            let Estimate { mean, interval, largest, changed, exceedances, .. } = &radius.found.pooled;
             let (low, high) = (maybe(interval.map(|i| i[0])), maybe(interval.map(|i| i[1])));
             let bound = maybe(radius.scaled_bound());
             let _ = write!(text, "{},{mean},{low},{high},{largest},{changed},{bound}", radius.epsilon);
@@ -426,19 +278,19 @@ impl RobustnessReport {
     }
 
     fn chart(&self) -> LineChart {
-        let mean = |r: &RadiusReport| Point {
+        let mean = |r: &Radius| Point {
             x: r.epsilon,
-            y: r.pooled.mean,
-            band: r.pooled.interval.map(|[low, high]| (low, high)),
+            y: r.found.pooled.mean,
+            band: r.found.pooled.interval.map(|[low, high]| (low, high)),
         };
         let mut lines = vec![Line { name: "mean distance".into(), points: self.curve.iter().map(mean).collect() }];
-        let sigmas = self.curve.first().map_or(0, |r| r.pooled.exceedances.len());
+        let sigmas = self.curve.first().map_or(0, |r| r.found.pooled.exceedances.len());
         for s in 0..sigmas {
-            let beyond = |r: &RadiusReport| {
-                let e = &r.pooled.exceedances[s];
+            let beyond = |r: &Radius| {
+                let e = &r.found.pooled.exceedances[s];
                 Point { x: r.epsilon, y: e.probability, band: Some((e.interval[0], e.interval[1])) }
             };
-            let name = format!("P(d > {})", self.curve[0].pooled.exceedances[s].sigma);
+            let name = format!("P(d > {})", self.curve[0].found.pooled.exceedances[s].sigma);
             lines.push(Line { name, points: self.curve.iter().map(beyond).collect() });
         }
         LineChart {
@@ -457,19 +309,19 @@ impl Report for RobustnessReport {
              distance: of class probabilities, Frobenius over 2 sqrt(n), at most 0.707; in brackets 95 % intervals\n\n",
             self.model,
             self.data,
-            self.test_accuracy.text(),
-            self.config.runs,
-            if self.config.runs == 1 { "" } else { "s" },
+            self.test_accuracy.as_ref().map_or_else(|| "-".into(), Accuracy::text),
+            self.runs,
+            if self.runs == 1 { "" } else { "s" },
             self.what_moves(),
             self.samples,
         );
         let mut headers: Vec<String> = [">epsilon", ">mean distance", ">classes changed, %"].map(String::from).into();
-        let sigmas = self.curve.iter().take(1).flat_map(|r| &r.pooled.exceedances);
+        let sigmas = self.curve.iter().take(1).flat_map(|r| &r.found.pooled.exceedances);
         headers.extend(sigmas.map(|e| format!(">P(d > {})", e.sigma)));
         headers.push(">bound".into());
         let mut table = output::table(&headers.iter().map(String::as_str).collect::<Vec<_>>());
         for radius in &self.curve {
-            let found = &radius.pooled;
+            let found = &radius.found.pooled;
             let interval = found.interval.map_or_else(String::new, |[low, high]| format!(" [{low:.4}, {high:.4}]"));
             let mut cells = vec![
                 real(radius.epsilon),
@@ -487,9 +339,9 @@ impl Report for RobustnessReport {
         if let Some(why) = &self.no_bounds {
             text += &format!("\n{why}\n");
         }
-        if let Some(last) = self.curve.last().filter(|r| !r.bounds.is_empty()) {
+        if let Some(last) = self.curve.last().filter(|r| !r.found.bounds.is_empty()) {
             let mut table = output::table(&["distance of", ">largest seen", ">bound", ">thesis' formula", ""]);
-            for b in &last.bounds {
+            for b in &last.found.bounds {
                 let name = match (b.distance, b.operator_distance) {
                     (Distance::L1, _) => "scores, sum of L1".to_string(),
                     (Distance::L2, None) => "scores, Frobenius".to_string(),
@@ -508,5 +360,9 @@ impl Report for RobustnessReport {
             text += &format!("written: {}\n", self.files.join(", "));
         }
         text
+    }
+
+    fn complaint(self) -> Option<anyhow::Error> {
+        self.interrupted.then(|| Interrupted { finished: self.curve.len(), asked: self.asked }.into())
     }
 }

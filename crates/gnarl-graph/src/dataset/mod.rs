@@ -38,7 +38,7 @@ pub mod sources;
 pub mod text;
 pub mod tu;
 
-pub use self::benchmark::{Benchmark, Part, SplitData};
+pub use self::benchmark::{Benchmark, Part, SplitData, Task};
 pub use self::load::{data_dir, load};
 pub use self::protocol::{protocol_folds, protocol_splits, splits_by};
 pub use self::sources::{Source, Sources};

@@ -1,5 +1,6 @@
 //! A network with an exit at every layer as a classifier: a node's scores are those of the exit it takes (thesis ch. 4).
 
+use candle_core::Tensor;
 use gnarl_graph::{DenseMatrix, Graph};
 
 use super::Classifier;
@@ -19,14 +20,19 @@ pub struct EarlyExit {
 }
 
 impl EarlyExit {
-    /// What every exit says of every node.
-    pub fn answers(&self, graph: &Graph) -> Result<Answers> {
+    /// The scores of every exit, each `[nodes, classes]`.
+    fn exit_scores(&self, graph: &Graph) -> Result<Vec<Tensor>> {
         let prepared = Prepared::new(graph, self.exits.config().backbone, self.operator)?;
         if prepared.input.dim() != self.exits.in_dim() {
             let what = format!("the graph has {} features, the model takes {}", prepared.input.dim(), self.exits.in_dim());
             return Err(Error::Graph(gnarl_graph::Error::argument("classifier", what)));
         }
-        Answers::new(&self.exits.predict(&prepared.propagation, &prepared.input)?)
+        Ok(self.exits.predict(&prepared.propagation, &prepared.input)?)
+    }
+
+    /// What every exit says of every node.
+    pub fn answers(&self, graph: &Graph) -> Result<Answers> {
+        Answers::new(&self.exit_scores(graph)?)
     }
 
     /// The exit that every node takes.
@@ -42,7 +48,8 @@ impl Classifier for EarlyExit {
     }
 
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        let scores = self.exit_scores(graph)?;
         let structure = Structure::new(graph, &self.policy.kinds())?;
-        self.policy.scores(&structure, &self.answers(graph)?)
+        self.policy.choose(&structure, &Answers::new(&scores)?)?.scores(&scores)
     }
 }

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::nn::{Input, Network, Pass, Propagation, Weights};
 use crate::operator::{OperatorChoice, propagation};
 use crate::operator::prepared::input;
+use crate::tensor::Operator;
 
 pub use early_exit::EarlyExit;
 
@@ -89,6 +90,12 @@ impl WhiteBox {
     /// What the nodes of a graph hear.
     pub fn propagation(&self, graph: &Graph) -> Result<Propagation> {
         propagation(graph, self.network.config().backbone, self.operator)
+    }
+
+    /// The operator of a graph with the scalars that were learned; a fixed one as it is.
+    pub fn learned_operator(&self, graph: &Graph) -> Result<Operator> {
+        let propagation = self.propagation(graph)?;
+        Ok(self.network.propagation(&propagation, &Pass::evaluation(&self.weights))?.operator.clone())
     }
 
     /// The features of a graph as the network takes them; the identity where it has none.

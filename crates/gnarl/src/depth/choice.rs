@@ -27,6 +27,11 @@ impl Choice for Fixed {
     const ABOUT: &'static str = "as many rounds as there are layers, for all alike";
 }
 
+impl Kind {
+    /// The policy of a model that names none.
+    pub const USUAL: Self = Kind::Pool;
+}
+
 const LAST: Setting = Setting::new("last", "L", "the last exit [default: 5]").flag("max-depth");
 const POLICY: Setting = Setting::new(
     "policy",

@@ -12,7 +12,6 @@ use std::ops::Range;
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::stream;
 
-use super::policy::Policy;
 use crate::error::Error;
 use crate::nn::entry::Place;
 use crate::nn::network::{add_scalars, drop_input, scalar_values};
@@ -20,7 +19,7 @@ use crate::nn::{
     Backbone, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params, Pass, Propagation, Shape,
 };
 use crate::tensor::Operator;
-use crate::train::{Checkpoint, Model, Stored, VERSION};
+use crate::train::Model;
 
 /// A network that answers after each of 0, 1, …, L rounds of message passing.
 #[derive(Debug)]
@@ -121,40 +120,6 @@ impl ExitNetwork {
     pub fn predict(&self, propagation: &Propagation, x: &Input) -> Result<Vec<Tensor>> {
         let weights = self.params.weights()?.detached();
         self.scores(propagation, x, &Pass::evaluation(&weights))
-    }
-
-    /// The description of it for [`Checkpoint::save_params`], with the policy that chooses each node's exit.
-    pub fn checkpoint(
-        &self,
-        policy: &Policy,
-        dataset: &str,
-        mean_log_degree: f64,
-        preparation: serde_json::Value,
-    ) -> crate::Result<Checkpoint> {
-        let policy = serde_json::to_value(policy)
-            .map_err(|e| Error::Graph(gnarl_graph::Error::argument("policy", e.to_string())))?;
-        Ok(Checkpoint {
-            version: VERSION,
-            network: self.config.clone(),
-            operator_scalars: self.scalars.clone(),
-            in_dim: self.in_dim,
-            num_classes: self.num_classes,
-            dataset: dataset.to_string(),
-            mean_log_degree,
-            preparation,
-            exit_policy: Some(policy),
-            graphs: None,
-        })
-    }
-
-    /// Rebuilds exits and policy from a checkpoint; `None` where it is a network with a single exit.
-    pub fn load(stored: &Stored) -> crate::Result<Option<(Self, Policy)>> {
-        let Some(policy) = &stored.checkpoint.exit_policy else { return Ok(None) };
-        let policy: Policy = serde_json::from_value(policy.clone())
-            .map_err(|e| stored.wrong(&format!("its exit policy is broken: {e}")))?;
-        let exits = Self::new(&stored.checkpoint.network, &stored.checkpoint.shape(), 0)?;
-        stored.fill(&exits.params)?;
-        Ok(Some((exits, policy)))
     }
 
     /// The scalars of a learnable operator with their values, `NAME@ROUND`; none for a fixed one.

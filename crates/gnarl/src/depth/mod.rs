@@ -3,6 +3,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | [`choice`] | what a user chooses: one depth for all, or exits and a policy |
 //! | [`exits`] | a network that answers after every layer, for any backbone made of layers and any operator |
 //! | [`training`] | sequential training (ST) and aggregate loss minimisation (ALM) |
 //! | [`policy`] | the exit of each node: buckets of centralities, confidence, pooled answers; the oracle |
@@ -12,11 +13,13 @@
 //! JK-Net, GCNII and GPR-GNN are networks like any other and live in [`nn::bodies`](crate::nn::bodies).
 
 pub mod adagcn;
+pub mod choice;
 pub mod exits;
 pub mod fit;
-pub mod policy;
+pub mod policies;
 pub mod training;
 
+pub use choice::{Depth, Exits};
 pub use exits::ExitNetwork;
-pub use policy::{Answers, Kind, Policy, Structure};
+pub use policies::{Answers, Kind, Policy, Structure, cross_fitted_accuracy};
 pub use training::{Scheme, train_exits};

@@ -122,6 +122,11 @@ impl Fitted {
         &self.trained_on
     }
 
+    /// What the draws of its inference start from.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
     /// Number of trained values.
     pub fn num_parameters(&self) -> usize {
         self.params().num_trained()

@@ -98,7 +98,7 @@ struct FirstAggregated {
     /// The operator plus the identity, where nodes hear themselves once more.
     with_own: Option<Operator>,
     /// This or the plain operator times the features.
-    heard: Operator,
+    aggregated: Operator,
 }
 
 impl FirstAggregated {
@@ -117,22 +117,22 @@ impl FirstAggregated {
         if at_most > operator.num_entries() + x.num_entries() {
             return None;
         }
-        let heard = operator.product(x)?;
-        Some(Self { with_own, heard })
+        let aggregated = operator.product(x)?;
+        Some(Self { with_own, aggregated })
     }
 
     /// What concerns these ranges of nodes.
     fn part(&self, ranges: &[Range<usize>]) -> Result<Self> {
         let with_own = self.with_own.as_ref().map(|with_own| with_own.diagonal_blocks(ranges)).transpose()?;
-        Ok(Self { with_own, heard: self.heard.row_ranges(ranges)? })
+        Ok(Self { with_own, aggregated: self.aggregated.row_ranges(ranges)? })
     }
 
     /// Tells the operator that it belongs to, for these features.
     fn note(self, operator: &Operator, x: &Operator) {
         match self.with_own {
-            None => operator.note_heard(x, self.heard),
+            None => operator.note_aggregated(x, self.aggregated),
             Some(with_own) => {
-                with_own.note_heard(x, self.heard);
+                with_own.note_aggregated(x, self.aggregated);
                 operator.note_with_own(with_own);
             }
         }

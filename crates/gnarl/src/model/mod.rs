@@ -28,7 +28,7 @@ pub mod spec;
 pub mod value;
 
 pub use fit::{FitReport, FreshHeadReport, Tried};
-pub use fit_graphs::{PreparedSet, TrainingCorruption, fit_augmented};
+pub use fit_graphs::{PreparedSet, TrainingCorruption};
 pub use fitted::{Fitted, Predictions};
 pub use options::{NetworkOptions, TrainingOptions};
 pub use plan::Plan;

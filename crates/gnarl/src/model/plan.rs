@@ -62,7 +62,7 @@ impl Plan {
 
 impl Model {
     /// Refuses what cannot be or would change nothing, and fills in what was left open.
-    pub fn plan(&self, task: Task) -> Result<Plan> {
+    pub fn plan(&self, task: Task) -> crate::Result<Plan> {
         refuse(self, task)?;
         let network = network(self, task);
         let training = training(self, task);
@@ -114,7 +114,7 @@ impl Model {
         }
         plan.training.check()?;
         if plan.batch_size == 0 {
-            return Err(Error::argument("batch-size", "batches of 0 graphs; at least 1 is needed"));
+            return Err(Error::argument("batch-size", "batches of 0 graphs; at least 1 is needed").into());
         }
         Ok(plan)
     }

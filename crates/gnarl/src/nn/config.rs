@@ -82,7 +82,7 @@ impl NetworkConfig {
             head: false,
             orthogonal_start: false,
             noise: 0.0,
-            weights: WeightsChoice::Free,
+            weights: WeightsChoice::FREE,
         }
     }
 

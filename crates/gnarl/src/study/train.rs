@@ -326,7 +326,7 @@ impl<'a> Judge<'a> {
         let (mut policy_accuracy, mut policy_val_accuracy) = (Vec::new(), Vec::new());
         for &kind in &self.study.policies {
             let policy = Policy::learn(kind, structure, answers, &val)?;
-            policy_accuracy.push(policy.accuracy(structure, answers, &test)?);
+            policy_accuracy.push(answers.policy_accuracy(&policy.choose(structure, answers)?, &test));
             policy_val_accuracy.push(cross_fitted_accuracy(kind, structure, answers, &val)?);
         }
         let every_exit = |targets| (0..answers.num_exits()).map(|exit| answers.accuracy(exit, targets)).collect();

@@ -3,7 +3,8 @@
 use gnarl_graph::metrics::{mean_std, paired_difference};
 use serde::Serialize;
 
-use super::cell::{CellConfig, Measured};
+use super::cell::CellConfig;
+use super::measured::Measured;
 use super::runner::{Outcome, Plan, Settings};
 use super::table::{Figure, Table};
 use crate::error::Result;
@@ -454,7 +455,7 @@ fn compare_with_baselines(rows: &mut [RowReport]) -> Result<()> {
 
 /// The name of a recipe, as on the command line.
 pub fn recipe_name(recipe: Recipe) -> &'static str {
-    Recipe::ALL.iter().find(|(_, known)| *known == recipe).map_or("?", |(name, _)| name)
+    recipe.name()
 }
 
 fn status_name(status: Status) -> &'static str {

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 use gnarl_graph::dataset::{self, Dataset, registry};
 use serde::Serialize;
 
-use super::cell::{CellConfig, Measured, Work};
+use super::cell::CellConfig;
+use super::measured::Measured;
+use super::work::Work;
 use super::report::{Report, Status};
 use super::table::{Table, dataset_name};
 use crate::error::{Error, Result};

@@ -1,6 +1,5 @@
 //! The training loop: steps over a whole graph or batches of graphs, best-validation weights, early stopping, learning curves.
 
-mod checkpoint;
 mod field;
 
 use std::fmt;
@@ -16,8 +15,6 @@ use gnarl_graph::random::mix;
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use checkpoint::VERSION;
-pub use checkpoint::{BehindNetwork, Checkpoint, Stored};
 pub(crate) use field::Field;
 
 use crate::error::{Error, Result};

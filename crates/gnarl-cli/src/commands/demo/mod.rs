@@ -5,27 +5,28 @@
 //! | `entries` | the models, one row each |
 //! | `layout` | where to draw the nodes |
 //! | `page` | the HTML report |
-//! | `sights` | facts about the graphs that need no files |
+//! | `facts` | facts about the graphs that need no files |
 
 mod entries;
 mod layout;
 mod page;
-mod sights;
+mod facts;
 
 use std::path::Path;
 
-use gnarl::task::node::{self, Preparation, Prepared, Run};
-use gnarl::task::recipe::Recipe;
-use gnarl::train::{Watch, argmax, median, predict};
+use gnarl::model::Model;
+use gnarl::model::fit::{FitOptions, Ready};
+use gnarl::model::FitReport;
+use gnarl::study::Accuracy;
+use gnarl::train::{Epoch, Watch, median};
 use gnarl_graph::metrics::paired_difference;
-use gnarl_graph::{Error, Graph, Split};
+use gnarl_graph::{Content, Error, Graph, Split};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use self::entries::{ENTRIES, Entry, PLAIN};
-use self::sights::Sight;
+use self::facts::GraphFacts;
 use super::load_graph;
-use super::train::Accuracy;
 use crate::global::Global;
 use crate::output::{self, Report, real};
 use crate::{interrupt, progress};
@@ -61,7 +62,7 @@ pub struct DemoReport {
     /// Whether Ctrl-C cut the training short.
     interrupted: bool,
     /// The graphs that need no files.
-    graphs: Vec<Sight>,
+    graphs: Vec<GraphFacts>,
     /// The page.
     report: String,
     next: Vec<&'static str>,
@@ -127,8 +128,15 @@ impl Answers {
 
 /// One training and what it calls every node.
 struct Trial {
-    run: Run,
-    classes: Vec<usize>,
+    fit: FitReport,
+    test_accuracy: f64,
+    classes: Vec<u32>,
+}
+
+impl Trial {
+    fn curve(&self) -> &[Epoch] {
+        self.fit.trained.first().map_or(&[], |trained| &trained.curve)
+    }
 }
 
 /// Trains every row on every split, writes the page, reports.
@@ -139,7 +147,7 @@ pub fn run(global: &Global, out: Option<&Path>) -> anyhow::Result<DemoReport> {
     let splits = splits(&graph, global.seed)?;
     let trials = train_all(&graph, &splits, global.seed)?;
     let rows = rows(&graph, &splits, &trials)?;
-    let epochs = trials.iter().flatten().map(|trial| trial.run.trained.curve.len()).max().unwrap_or(0);
+    let epochs = trials.iter().flatten().map(|trial| trial.curve().len()).max().unwrap_or(0);
     let report = DemoReport {
         data: DATA,
         seed: global.seed,
@@ -152,8 +160,8 @@ pub fn run(global: &Global, out: Option<&Path>) -> anyhow::Result<DemoReport> {
         },
         majority: majority(&graph, &splits)?,
         rows,
-        interrupted: trials.iter().flatten().any(|trial| trial.run.trained.interrupted),
-        graphs: sights::both(global)?,
+        interrupted: trials.iter().flatten().any(|trial| trial.fit.interrupted),
+        graphs: facts::both(global)?,
         report: file.display().to_string(),
         next: NEXT.map(|(command, _)| command).to_vec(),
     };
@@ -187,21 +195,19 @@ fn splits(graph: &Graph, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
 
 /// Every row on every split, side by side; run `i` of every row has split `i` and seed `seed + i`.
 fn train_all(graph: &Graph, splits: &[Split], seed: u64) -> anyhow::Result<Vec<Vec<Trial>>> {
-    let settings = ENTRIES.map(|entry| Recipe::Default.settings(DATA, entry.backbone));
-    let prepare = |(entry, (_, _, features)): (&Entry, &(_, _, _))| {
-        Prepared::new(graph, entry.backbone, Preparation { operator: entry.choice, features: *features })
+    let content = Content::Graph(graph.clone());
+    let make = |entry: &Entry| {
+        Model::new(entry.backbone).operator(entry.choice).ready(DATA, &content, FitOptions::default())
     };
-    let prepared: Vec<Prepared> = ENTRIES.iter().zip(&settings).map(prepare).collect::<Result<_, _>>()?;
-
-    let epochs: usize = settings.iter().map(|(_, training, _)| training.epochs).sum();
+    let ready: Vec<Ready> = ENTRIES.iter().map(make).collect::<Result<_, _>>()?;
+    let epochs: usize = ready.iter().map(|ready| ready.plan().training.epochs).sum();
     let bar = progress::steps(&format!("training {} models on {DATA}", ENTRIES.len()), (epochs * splits.len()) as u64);
     let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() };
     let trial = |row: usize, i: usize| -> gnarl::Result<Trial> {
-        let (network, training, _) = &settings[row];
-        let prepared = &prepared[row];
-        let (run, network) = node::run(prepared, network, training, &splits[i], seed.wrapping_add(i as u64), &watch)?;
-        let scores = predict(&network, &prepared.propagation, &prepared.input)?.to_vec2::<f32>()?;
-        Ok(Trial { run, classes: scores.iter().map(|scores| argmax(scores)).collect() })
+        let fitted = ready[row].fit(&splits[i], seed.wrapping_add(i as u64), &watch)?;
+        let predictions = fitted.predict(&content)?;
+        let test_accuracy = fitted.accuracy_on(&predictions, &content, splits[i].test())?.unwrap_or(f64::NAN);
+        Ok(Trial { fit: fitted.report().clone(), test_accuracy, classes: predictions.classes })
     };
     let trials: Vec<Vec<Trial>> = (0..ENTRIES.len())
         .into_par_iter()
@@ -212,7 +218,7 @@ fn train_all(graph: &Graph, splits: &[Split], seed: u64) -> anyhow::Result<Vec<V
 }
 
 fn rows(graph: &Graph, splits: &[Split], trials: &[Vec<Trial>]) -> anyhow::Result<Vec<Row>> {
-    let test = |trials: &[Trial]| trials.iter().map(|t| t.run.test_accuracy).collect::<Vec<_>>();
+    let test = |trials: &[Trial]| trials.iter().map(|t| t.test_accuracy).collect::<Vec<_>>();
     let plain = test(&trials[PLAIN]);
     let mut rows = Vec::with_capacity(ENTRIES.len());
     for (i, (entry, trials)) in ENTRIES.into_iter().zip(trials).enumerate() {
@@ -222,9 +228,9 @@ fn rows(graph: &Graph, splits: &[Split], trials: &[Vec<Trial>]) -> anyhow::Resul
         rows.push(Row {
             entry,
             test_accuracy: Accuracy::of(test(trials))?,
-            val_accuracy: Accuracy::of(trials.iter().map(|t| t.run.val_accuracy).collect())?,
+            val_accuracy: Accuracy::of(trials.iter().filter_map(|t| t.fit.val_accuracy).collect())?,
             minus_plain: (i != PLAIN).then_some(difference),
-            epoch_ms: median(trials.iter().map(|t| t.run.trained.epoch_ms).collect()),
+            epoch_ms: median(trials.iter().flat_map(|t| t.fit.trained.iter().map(|t| t.epoch_ms)).collect()),
             val_curve: mean_curve(trials, |epoch| epoch.val_accuracy()),
             loss_curve: mean_curve(trials, |epoch| Some(f64::from(epoch.loss))),
             answers: answers(graph, splits, trials),
@@ -235,8 +241,8 @@ fn rows(graph: &Graph, splits: &[Split], trials: &[Vec<Trial>]) -> anyhow::Resul
 
 /// By epoch, the mean over the runs that got there.
 fn mean_curve(trials: &[Trial], of: impl Fn(&gnarl::train::Epoch) -> Option<f64>) -> Vec<f64> {
-    let curves = || trials.iter().map(|trial| &trial.run.trained.curve);
-    let epochs = curves().map(Vec::len).max().unwrap_or(0);
+    let curves = || trials.iter().map(Trial::curve);
+    let epochs = curves().map(<[Epoch]>::len).max().unwrap_or(0);
     let mean = |epoch| {
         let values: Vec<f64> = curves().filter_map(|curve| curve.get(epoch)).filter_map(&of).collect();
         values.iter().sum::<f64>() / values.len().max(1) as f64
@@ -250,7 +256,7 @@ fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Answers> {
     let mut answers = vec![Answers { counts: vec![0; num_classes], wrong: 0 }; graph.num_nodes()];
     for (split, trial) in splits.iter().zip(trials) {
         for &u in split.test() {
-            let (answer, said) = (&mut answers[u as usize], trial.classes[u as usize]);
+            let (answer, said) = (&mut answers[u as usize], trial.classes[u as usize] as usize);
             answer.counts[said] += 1;
             answer.wrong += usize::from(class(u) != Some(said));
         }
@@ -288,7 +294,7 @@ impl DemoReport {
 
 impl Report for DemoReport {
     fn text(&self) -> String {
-        let Sight { name, what, .. } = &self.graphs[0];
+        let GraphFacts { name, what, .. } = &self.graphs[0];
         let mut text = format!("{name}: {what}; who belongs to which of its four communities?\n");
         for line in self.protocol_text() {
             text += &format!("{line}\n");

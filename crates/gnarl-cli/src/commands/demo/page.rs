@@ -4,7 +4,7 @@ use gnarl_graph::Graph;
 
 use super::entries::PLAIN;
 use super::layout::layout;
-use super::{Answers, DemoReport, Difference, NEXT, Row, sights};
+use super::{Answers, DemoReport, Difference, NEXT, Row, facts};
 use crate::html::{self, COLOURS, Cell, Dots, Line, escape};
 use crate::output::real;
 
@@ -60,7 +60,7 @@ pub fn page(report: &DemoReport, graph: &Graph) -> String {
         );
     }
     body += "</div>\n<h2>The graphs that come with gnarl</h2>\n";
-    body += &sights::markup(&report.graphs);
+    body += &facts::markup(&report.graphs);
     body += "<h2>What next</h2>\n<ul>\n";
     for (command, why) in NEXT {
         body += &format!("<li><code>{}</code>: {}</li>\n", escape(command), escape(why));

@@ -7,7 +7,7 @@ use gnarl_graph::operator::ClassicalOperator as Op;
 use super::operators::absolute;
 use super::total;
 use crate::classifier::WhiteBox;
-use crate::nn::network::UsualOperator;
+use crate::nn::UsualOperator;
 use crate::operator::OperatorChoice;
 
 /// Which graphs flips lead to.

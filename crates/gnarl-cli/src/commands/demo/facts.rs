@@ -14,7 +14,7 @@ use crate::output::{count, real};
 
 /// One graph.
 #[derive(Debug, Serialize)]
-pub struct Sight {
+pub struct GraphFacts {
     pub name: String,
     pub what: &'static str,
     stats: Value,
@@ -30,14 +30,14 @@ struct CentralityGap {
 }
 
 /// The karate club and a block model.
-pub fn both(global: &Global) -> anyhow::Result<Vec<Sight>> {
+pub fn both(global: &Global) -> anyhow::Result<Vec<GraphFacts>> {
     Ok(vec![
         look(global, "karate", "Zachary's karate club, 34 members and 78 ties")?,
         look(global, "csbm", "a contextual stochastic block model, drawn from the seed")?,
     ])
 }
 
-fn look(global: &Global, name: &str, what: &'static str) -> anyhow::Result<Sight> {
+fn look(global: &Global, name: &str, what: &'static str) -> anyhow::Result<GraphFacts> {
     let loaded = load(global, name)?;
     let Content::Graph(graph) = &loaded.content else { anyhow::bail!("{name} is not one graph") };
     let gaps = Centrality::ALL
@@ -47,7 +47,7 @@ fn look(global: &Global, name: &str, what: &'static str) -> anyhow::Result<Sight
             Ok(CentralityGap { centrality: centrality.to_string(), gap: laplacian })
         })
         .collect::<anyhow::Result<_>>()?;
-    Ok(Sight {
+    Ok(GraphFacts {
         what,
         stats: facts::node_facts(graph, &loaded.report, &loaded.name)?,
         top_pagerank: top(graph, &Centrality::PageRank.scores(graph)?, 3),
@@ -57,11 +57,11 @@ fn look(global: &Global, name: &str, what: &'static str) -> anyhow::Result<Sight
 }
 
 /// A table of the facts, a column per graph.
-pub fn markup(sights: &[Sight]) -> String {
-    let headers: Vec<&str> = std::iter::once("").chain(sights.iter().map(|s| s.name.as_str())).collect();
+pub fn markup(graphs: &[GraphFacts]) -> String {
+    let headers: Vec<&str> = std::iter::once("").chain(graphs.iter().map(|s| s.name.as_str())).collect();
     let mut rows = Vec::new();
-    let mut row = |name: &str, cell: &dyn Fn(&Sight) -> String| {
-        rows.push((name.to_string(), sights.iter().map(|s| Cell::text(&cell(s))).collect()));
+    let mut row = |name: &str, cell: &dyn Fn(&GraphFacts) -> String| {
+        rows.push((name.to_string(), graphs.iter().map(|s| Cell::text(&cell(s))).collect()));
     };
     row("nodes", &|s| whole(&s.stats["nodes"]));
     row("edges", &|s| whole(&s.stats["undirected_edges"]));
@@ -87,6 +87,6 @@ fn float(value: &Value) -> String {
     value.as_f64().map_or_else(|| "-".to_string(), real)
 }
 
-fn mean_max(sight: &Sight, what: &str) -> String {
+fn mean_max(sight: &GraphFacts, what: &str) -> String {
     format!("{} / {}", float(&sight.stats[format!("mean_{what}")]), float(&sight.stats[format!("max_{what}")]))
 }
