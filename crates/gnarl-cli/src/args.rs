@@ -4,23 +4,21 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::builder::RangedU64ValueParser;
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
-use gnarl_graph::centrality::Centrality;
+use clap::{Parser, Subcommand};
 
 use crate::commands::attack::AttackArgs;
 use crate::commands::bench::BenchCommand;
+use crate::commands::centrality::CentralityArgs;
 use crate::commands::cluster::ClusterArgs;
+use crate::commands::data::DataCommand;
 use crate::commands::energy::EnergyArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::reproduce::ReproduceArgs;
 use crate::commands::robustness::RobustnessArgs;
+use crate::commands::spectrum::SpectrumArgs;
 use crate::commands::train::TrainArgs;
 use crate::global::Global;
-
-/// Eigenvalues at each end one may ask for; who wants more wants them all.
-const MAX_EXTREMES: u64 = 1000;
 
 /// Graph neural networks and what decides how well they work. Without a command: a handful of models on an embedded graph.
 #[derive(Debug, Parser)]
@@ -64,85 +62,6 @@ pub enum Command {
     Bench(BenchCommand),
     /// Run a table of the thesis and print our figures beside it
     Reproduce(ReproduceArgs),
-}
-
-/// `gnarl data …`
-#[derive(Debug, Subcommand)]
-pub enum DataCommand {
-    /// Every dataset gnarl knows, and whether it is on this machine
-    List,
-    /// One dataset: citation, counts, protocol, files
-    Info(InfoArgs),
-    /// Download datasets
-    Get(GetArgs),
-    /// Load datasets and compare their facts with what is known about them
-    Check(CheckArgs),
-}
-
-/// `gnarl data info`
-#[derive(Debug, Args)]
-pub struct InfoArgs {
-    /// A dataset of `gnarl data list`
-    pub name: String,
-}
-
-/// `gnarl data get`
-#[derive(Debug, Args)]
-pub struct GetArgs {
-    /// Datasets of `gnarl data list`
-    #[arg(required_unless_present = "all", value_name = "NAME")]
-    pub names: Vec<String>,
-    /// Every dataset
-    #[arg(long, conflicts_with = "names")]
-    pub all: bool,
-}
-
-/// `gnarl data check`
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// Datasets of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
-    #[arg(required = true, value_name = "NAME")]
-    pub names: Vec<String>,
-}
-
-/// `gnarl centrality`
-#[derive(Debug, Args)]
-pub struct CentralityArgs {
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
-    #[arg(long, value_name = "NAME")]
-    pub data: String,
-    /// degree, core, pagerank, walks (length 2) or walks:LENGTH
-    #[arg(long)]
-    pub kind: Centrality,
-    /// How many of the most central nodes to show
-    #[arg(long, value_name = "K", default_value_t = 10)]
-    pub top: usize,
-    /// Write the value of every node to this CSV file
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// List every value in the JSON even where there are more than 100,000
-    #[arg(long)]
-    pub values: bool,
-}
-
-/// `gnarl spectrum`
-#[derive(Debug, Args)]
-pub struct SpectrumArgs {
-    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
-    #[arg(long, value_name = "NAME")]
-    pub data: String,
-    /// degree, core, pagerank, walks (length 2) or walks:LENGTH
-    #[arg(long, value_name = "KIND")]
-    pub centrality: Centrality,
-    /// Look at the largest connected component alone
-    #[arg(long)]
-    pub largest_component: bool,
-    /// How many eigenvalues to find and show at each end [default: 6]
-    #[arg(long, value_name = "K", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_EXTREMES))]
-    pub extremes: Option<usize>,
-    /// Compute every eigenvalue, also of graphs with more than 2,000 nodes
-    #[arg(long)]
-    pub full: bool,
 }
 
 /// Answers a command line that clap did not accept: help and version as asked, anything else in one line.

@@ -25,4 +25,3 @@ pub struct Global {
     #[arg(long, global = true, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 }
-

@@ -27,8 +27,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Parser;
 
-use args::{Cli, Command, DataCommand};
+use args::{Cli, Command};
 use commands::bench::BenchCommand;
+use commands::data::DataCommand;
 
 /// Training allocates and frees the same large blocks every epoch; this allocator keeps them, the system's returns them.
 #[global_allocator]

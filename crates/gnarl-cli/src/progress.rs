@@ -58,7 +58,7 @@ pub fn cells(what: &str) -> ProgressBar {
 }
 
 /// Moves a bar of [`cells`] to where the runner stands.
-pub fn show_cells(bar: &ProgressBar, progress: &gnarl::experiment::Progress) {
+pub fn show_cells(bar: &ProgressBar, progress: &gnarl::thesis::Progress) {
     bar.set_length(progress.total as u64);
     bar.set_position(progress.done as u64);
     bar.set_message(match progress.seconds_left {

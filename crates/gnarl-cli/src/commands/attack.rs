@@ -5,13 +5,13 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use gnarl::attack::Attack;
 use gnarl::model::Model;
 use gnarl::study::Accuracy;
-use gnarl::study::attack::{AttackRun, AttackStudy, DefendedReport, Known, Mode};
+use gnarl::study::attack::{AttackRun, AttackStudy, DefendedReport, Known, Mode, attacked_part};
 use gnarl::thesis::Recipe;
 use gnarl::train::{Watch, median};
+use gnarl_graph::Error;
 use gnarl_graph::dataset::Task;
 use gnarl_graph::metrics::PairedDifference;
 use gnarl_graph::names::{Given, Setting};
-use gnarl_graph::Error;
 use serde::Serialize;
 
 use super::model::{ModelArgs, ProtocolName};
@@ -63,12 +63,14 @@ fn settings() -> Vec<Setting> {
 impl Args for AttackOptions {
     fn augment_args(mut command: Command) -> Command {
         let names: Vec<String> = Attack::LIST.iter().map(|entry| format!("{} ({})", entry.name, entry.about)).collect();
-        let arg = |flag: &'static str| Arg::new(flag).long(flag).help_heading("The attack").allow_negative_numbers(true);
+        let arg =
+            |flag: &'static str| Arg::new(flag).long(flag).help_heading("The attack").allow_negative_numbers(true);
         command = command.arg(arg("attack").value_name("KIND").required(true).help(names.join(", ")));
         for setting in settings() {
             let takers = Attack::LIST.iter().filter(|entry| entry.settings.iter().any(|s| s.flag == setting.flag));
             let takers: Vec<&str> = takers.map(|entry| entry.name).collect();
-            let of = if takers.len() == Attack::LIST.len() { String::new() } else { format!("Of {}: ", takers.join(", ")) };
+            let of =
+                if takers.len() == Attack::LIST.len() { String::new() } else { format!("Of {}: ", takers.join(", ")) };
             command = command.arg(arg(setting.flag).value_name(setting.value).help(of + setting.about));
         }
         command
@@ -155,9 +157,8 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<output::Either<
     }
     let (mode, surrogate, known) = (args.mode, args.surrogate, args.labels);
     // The inference is set on what is attacked before the recipe fills in its radius.
-    let model = args.model.model_with(&data.name, task, |model| {
-        model.inference(model.inference.on(attack.method().perturbs()))
-    })?;
+    let model =
+        args.model.model_with(&data.name, task, |model| model.inference(model.inference.on(attacked_part(&attack))))?;
     if args.model.print_spec {
         return Ok(output::Either::Left(SpecReport::new(&model, task)?));
     }
@@ -224,7 +225,7 @@ impl Report for AttackReport {
             ]);
         }
         rows.extend([
-            ("attack", attack.describe()),
+            ("attack", attack.budget().map_or_else(|_| attack.to_string(), |budget| format!("{attack}, {budget}"))),
             ("mode", if *surrogate { format!("{mode}, through a surrogate") } else { mode.to_string() }),
         ]);
         let (added, removed) = (mean(|r| r.edges_added as f64), mean(|r| r.edges_removed as f64));

@@ -1,13 +1,36 @@
 //! `gnarl centrality`: how central each node is, in numbers.
 
+use clap::Args;
 use gnarl_graph::Graph;
+use gnarl_graph::centrality::Centrality;
 use serde::Serialize;
+use std::path::PathBuf;
 
 use super::load_graph;
-use crate::args::{CentralityArgs, Global};
+use crate::global::Global;
 use crate::node_id::{self, NodeId};
 use crate::output::{self, Report, bars, count, real};
 use crate::progress;
+
+/// `gnarl centrality`
+#[derive(Debug, Args)]
+pub struct CentralityArgs {
+    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    #[arg(long, value_name = "NAME")]
+    pub data: String,
+    /// degree, core, pagerank, walks (length 2) or walks:LENGTH
+    #[arg(long)]
+    pub kind: Centrality,
+    /// How many of the most central nodes to show
+    #[arg(long, value_name = "K", default_value_t = 10)]
+    pub top: usize,
+    /// Write the value of every node to this CSV file
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// List every value in the JSON even where there are more than 100,000
+    #[arg(long)]
+    pub values: bool,
+}
 
 /// Beyond this many nodes the JSON lists the values only when asked to.
 const MANY_NODES: usize = 100_000;

@@ -14,12 +14,12 @@ use gnarl_graph::{Error, Graph, Labels};
 use serde::Serialize;
 
 use super::load_graph;
-use super::train::Accuracy;
 use crate::global::Global;
 use crate::node_id::{self, NodeId};
 use crate::output::{self, Report, count, real};
 use crate::plot::{self, HeatMap, HeatMaps};
 use crate::progress;
+use gnarl::study::Accuracy;
 
 /// The study whose graphs are drawn, not loaded.
 const SBBAM: &str = "sbbam";

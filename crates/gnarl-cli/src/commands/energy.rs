@@ -75,9 +75,9 @@ pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
     let all = || Centrality::ALL.map(Centralities::one).to_vec();
     let centralities = if args.centrality.is_empty() { all() } else { args.centrality.clone() };
     let sgc = OperatorChoice::Classical(ClassicalOperator::NormalisedAdjacency);
-    let learned = centralities.iter().map(|&centrality| {
-        (format!("CSGC {centrality}"), OperatorChoice::Cgso(Cgso { centrality, init: args.init }))
-    });
+    let learned = centralities
+        .iter()
+        .map(|&centrality| (format!("CSGC {centrality}"), OperatorChoice::Cgso(Cgso { centrality, init: args.init })));
     let mut operators = Vec::new();
     for (model, operator) in std::iter::once(("SGC".to_string(), sgc)).chain(learned) {
         let what = format!("energy of {model} on {data}");

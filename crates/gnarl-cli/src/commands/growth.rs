@@ -2,9 +2,9 @@
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use gnarl::nn::Backbone;
 use gnarl::model::Model;
 use gnarl::model::fit::{FitOptions, Ready};
+use gnarl::nn::Backbone;
 use gnarl::train::{Keep, Watch, median};
 use gnarl_graph::generate::{CsbmConfig, csbm};
 use gnarl_graph::{Content, Error, Split};

@@ -88,7 +88,8 @@ fn flags(section: &Section) -> impl Iterator<Item = &'static str> {
 
 /// `free (…), orthonormal (…)`
 fn help_of_axis(section: &Section) -> String {
-    let name = |(name, about): &(String, &str)| if about.is_empty() { name.clone() } else { format!("{name} ({about})") };
+    let name =
+        |(name, about): &(String, &str)| if about.is_empty() { name.clone() } else { format!("{name} ({about})") };
     let first = section.names.first().map_or("", |(name, _)| name);
     format!("{} [default: {first}]", section.names.iter().map(name).collect::<Vec<_>>().join(", "))
 }
@@ -103,9 +104,8 @@ fn help_of_setting(about: &str, value: &'static str) -> (String, &'static str) {
 impl Args for ModelOptions {
     fn augment_args(mut command: Command) -> Command {
         for section in Model::sections() {
-            let arg = |flag: &'static str| {
-                Arg::new(flag).long(flag).help_heading(section.title).allow_negative_numbers(true)
-            };
+            let arg =
+                |flag: &'static str| Arg::new(flag).long(flag).help_heading(section.title).allow_negative_numbers(true);
             if let Some(axis) = section.axis {
                 command = command.arg(arg(axis).value_name("KIND").help(help_of_axis(&section)));
             }
@@ -162,7 +162,8 @@ impl ModelArgs {
                 data.benchmark_by(Some(protocol), global.seed, count)?
             }
             (ProtocolName::LargestComponent, Task::Graph) => {
-                let what = format!("largest-component splits the nodes of one graph, and {} is a set of graphs", data.name);
+                let what =
+                    format!("largest-component splits the nodes of one graph, and {} is a set of graphs", data.name);
                 return Err(Error::argument("--protocol", what).into());
             }
         };
@@ -205,7 +206,11 @@ impl ModelArgs {
                 PolicyName::All => Kind::ALL.to_vec(),
                 PolicyName::One(kind) => vec![*kind],
             };
-            more.into_iter().for_each(|kind| if !policies.contains(&kind) { policies.push(kind) });
+            more.into_iter().for_each(|kind| {
+                if !policies.contains(&kind) {
+                    policies.push(kind)
+                }
+            });
         }
         if !policies.contains(&exits.policy) {
             policies.push(exits.policy);

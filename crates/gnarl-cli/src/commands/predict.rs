@@ -61,7 +61,8 @@ impl InferenceOptions {
                 }
             };
         };
-        let settings: Vec<Given> = self.0.iter().filter_map(|(flag, text)| Some((stored(flag)?, text.clone()))).collect();
+        let settings: Vec<Given> =
+            self.0.iter().filter_map(|(flag, text)| Some((stored(flag)?, text.clone()))).collect();
         name.parse::<Inference>()?.with(&settings).map(Some)
     }
 }
@@ -191,7 +192,8 @@ fn with_model(
         Content::Graph(graph) if !fitted.reading().is_plain() => Some(fitted.predict_plainly(graph)?),
         _ => None,
     };
-    let judged = |predictions| fitted.accuracy_on(predictions, &content, if recognised.is_some() { &test } else { &all });
+    let judged =
+        |predictions| fitted.accuracy_on(predictions, &content, if recognised.is_some() { &test } else { &all });
     let accuracy = judged(&predictions)?;
     let names: Vec<String> = fitted.classes().to_vec();
     let report = PredictReport {
@@ -235,7 +237,8 @@ fn with_program(
         None => (data.graph()?.clone(), Vec::new()),
     };
     let graph = args.features.unwrap_or(FeatureScaling::AsLoaded).scaled(&graph)?;
-    let train: Vec<u32> = splits.first().map_or_else(|| (0..graph.num_nodes() as u32).collect(), |s| s.train().to_vec());
+    let train: Vec<u32> =
+        splits.first().map_or_else(|| (0..graph.num_nodes() as u32).collect(), |s| s.train().to_vec());
     let choice = choice.map(|choice| thesis_inference(choice, &data.name));
     let reading = match choice {
         Some(choice) => choice.fit(&model, &graph, &train)?,
@@ -245,7 +248,8 @@ fn with_program(
         (true, Some(split)) => reading.tuned(&model, &graph, split.val(), global.seed)?,
         _ => reading,
     };
-    let classes_of = |answers: &DenseMatrix<f32>| (0..answers.num_rows()).map(|u| argmax(answers.row(u)) as u32).collect();
+    let classes_of =
+        |answers: &DenseMatrix<f32>| (0..answers.num_rows()).map(|u| argmax(answers.row(u)) as u32).collect();
     let answers = reading.answer(&model, &graph, global.seed)?;
     let classes: Vec<u32> = classes_of(&answers);
     let plain: Vec<u32> = match reading.is_plain() {

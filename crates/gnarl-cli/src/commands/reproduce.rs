@@ -5,14 +5,14 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use gnarl::experiment::Property;
-use gnarl::experiment::cell::Work;
-use gnarl::experiment::report::{
+use gnarl::thesis::Property;
+use gnarl::thesis::Recipe;
+use gnarl::thesis::report::{
     CellReport, Difference, Pair, Part, Report as TableReport, RowReport, Status, Thesis, recipe_name,
 };
-use gnarl::experiment::table::NODES;
-use gnarl::experiment::{Progress, RunnerWatch, Settings, reproduce, tables, with_stored};
-use gnarl::task::recipe::Recipe;
+use gnarl::thesis::table::NODES;
+use gnarl::thesis::work::Work;
+use gnarl::thesis::{Progress, RunnerWatch, Settings, reproduce, tables, with_stored};
 use gnarl_graph::Error;
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ use crate::global::Global;
 use crate::html::{self, Cell, Line, escape};
 use crate::output::{self, Report, real};
 use crate::plot::{self, LineChart, Point};
-use crate::{data_dir, interrupt, progress};
+use crate::{interrupt, progress};
 
 /// `gnarl reproduce`
 #[derive(Debug, Args)]
@@ -111,7 +111,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         let what = format!("{} trains nothing: --runs and --recipe do not apply", table.name);
         return Err(Error::argument("reproduce", what).into());
     }
-    let data_dir = data_dir::resolve(global.data_dir.as_deref());
+    let data_dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let settings = Settings {
         runs: args.runs.unwrap_or(if args.quick { Settings::QUICK_RUNS } else { Settings::RUNS }),
         seed: global.seed,
@@ -154,7 +154,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
 }
 
 fn list() -> Vec<Listed> {
-    let listed = |table: &'static gnarl::experiment::Table| Listed {
+    let listed = |table: &'static gnarl::thesis::Table| Listed {
         name: table.name,
         title: table.title,
         section: table.section,
@@ -353,7 +353,7 @@ impl Reproduced {
                 let part = parts(&row.cells[c]).get(i)?;
                 let error = (part.runs.len() > 1).then(|| part.std / (part.runs.len() as f64).sqrt());
                 let band = error.map(|error| (part.mean - error, part.mean + error));
-                Some(Point { x: setting.network.layers as f64, y: part.mean, band })
+                Some(Point { x: setting.model.network.layers.unwrap_or(0) as f64, y: part.mean, band })
             };
             let line = |(i, part): (usize, &Part)| plot::Line {
                 name: part.name.clone(),

@@ -1,5 +1,8 @@
 //! `gnarl spectrum`: eigenvalues of classical and centrality operators, and what they say about the graph.
 
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use gnarl_graph::centrality::Centrality;
 use gnarl_graph::properties::{DirichletEnergy, components, dirichlet_energy};
 use gnarl_graph::spectrum::{
     self, CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport,
@@ -8,9 +11,32 @@ use gnarl_graph::{DenseMatrix, Error, Features, Graph};
 use serde::Serialize;
 
 use super::load_graph;
-use crate::args::{Global, SpectrumArgs};
+use crate::global::Global;
 use crate::output::{self, Report, count, real};
 use crate::progress;
+
+/// Eigenvalues at each end one may ask for; who wants more wants them all.
+const MAX_EXTREMES: u64 = 1000;
+
+/// `gnarl spectrum`
+#[derive(Debug, Args)]
+pub struct SpectrumArgs {
+    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    #[arg(long, value_name = "NAME")]
+    pub data: String,
+    /// degree, core, pagerank, walks (length 2) or walks:LENGTH
+    #[arg(long, value_name = "KIND")]
+    pub centrality: Centrality,
+    /// Look at the largest connected component alone
+    #[arg(long)]
+    pub largest_component: bool,
+    /// How many eigenvalues to find and show at each end [default: 6]
+    #[arg(long, value_name = "K", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_EXTREMES))]
+    pub extremes: Option<usize>,
+    /// Compute every eigenvalue, also of graphs with more than 2,000 nodes
+    #[arg(long)]
+    pub full: bool,
+}
 
 /// Nodes in a component beyond which `--full` is refused: six dense problems of this size take some 3 GB.
 const MAX_FULL: usize = 8_000;

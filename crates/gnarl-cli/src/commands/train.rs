@@ -10,8 +10,8 @@ use gnarl::model::{Model, TrainingCorruption};
 use gnarl::study::Accuracy;
 use gnarl::study::summary::as_object;
 use gnarl::study::train::{
-    AugmentationReport, DepthReport, InferenceReport, InitialisationReport, LatentDistance, PolicyAccuracy, Run, TrainResult,
-    TrainStudy,
+    AugmentationReport, DepthReport, InferenceReport, InitialisationReport, LatentDistance, PolicyAccuracy, Run,
+    TrainResult, TrainStudy,
 };
 use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
@@ -82,11 +82,16 @@ impl StudyArgs {
             ("--corrupt", self.corrupt.is_some()),
         ];
         if let (Task::Node, Some((option, _))) = (task, of_sets.iter().find(|(_, given)| *given)) {
-            let what = format!("belongs to sets of graphs, and {data} is one graph; `gnarl data list` names those of task graph");
+            let what = format!(
+                "belongs to sets of graphs, and {data} is one graph; `gnarl data list` names those of task graph"
+            );
             return Err(Error::argument(*option, what));
         }
         if self.influence.is_some() && !matches!(model.augment, Augment::Gratin(_)) {
-            return Err(Error::argument("--influence", format!("belongs to gratin, and the augmentation is {}", model.augment)));
+            return Err(Error::argument(
+                "--influence",
+                format!("belongs to gratin, and the augmentation is {}", model.augment),
+            ));
         }
         if let (Augment::Gratin(gratin), None) = (model.augment, &self.influence)
             && gratin.through == Through::Network
@@ -111,7 +116,13 @@ impl StudyArgs {
 }
 
 /// The folds with `count` training graphs of each class; of class `i` modulo classes of fold `i` only `rare`, where that is asked for.
-fn fewer(folds: &[Split], labels: &Labels, count: usize, rare: Option<usize>, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
+fn fewer(
+    folds: &[Split],
+    labels: &Labels,
+    count: usize,
+    rare: Option<usize>,
+    seed: u64,
+) -> gnarl_graph::Result<Vec<Split>> {
     let of_fold = |(i, fold): (usize, &Split)| {
         let mut of_classes = vec![count; labels.num_classes()];
         let in_turn = i % of_classes.len().max(1);
@@ -352,10 +363,8 @@ pub fn difference(of: &PairedDifference) -> String {
 impl TrainReport {
     fn rows(&self) -> Vec<(&'static str, String)> {
         let Config { model, folds, inits, .. } = &self.config;
-        let mut rows = vec![
-            ("test accuracy", text_of(&self.test_accuracy)),
-            ("validation accuracy", text_of(&self.val_accuracy)),
-        ];
+        let mut rows =
+            vec![("test accuracy", text_of(&self.test_accuracy)), ("validation accuracy", text_of(&self.val_accuracy))];
         match (folds, inits) {
             (Some(folds), Some(inits)) => rows.push(("folds, initialisations of each", format!("{folds}, {inits}"))),
             _ => rows.push(("runs", self.runs.len().to_string())),
@@ -393,7 +402,10 @@ impl TrainReport {
         .flatten()
         .collect();
         if !shape.is_empty() {
-            rows.push((NAMES.iter().find(|known| **known == names.join(", ")).copied().unwrap_or("shape"), shape.join(", ")));
+            rows.push((
+                NAMES.iter().find(|known| **known == names.join(", ")).copied().unwrap_or("shape"),
+                shape.join(", "),
+            ));
         }
         if let (Some(readout), Some(rate)) = (model.network.readout, model.network.head_dropout) {
             rows.push(("readout, dropout before the head", format!("{readout}, {rate}")));
@@ -404,7 +416,10 @@ impl TrainReport {
             rows.push(("saved", file.clone()));
         }
         if self.interrupted {
-            rows.push(("interrupted", format!("yes: {} of {} runs were finished and count", self.runs.len(), self.asked)));
+            rows.push((
+                "interrupted",
+                format!("yes: {} of {} runs were finished and count", self.runs.len(), self.asked),
+            ));
         }
         rows
     }
@@ -424,7 +439,9 @@ impl TrainReport {
                     Draws::AsMany => "as many as the class has",
                     Draws::Level => "up to twice the largest class",
                 };
-                let kept = gratin.select.map_or(String::new(), |share| format!("; {} % kept by influence", real(100.0 * share)));
+                let kept = gratin
+                    .select
+                    .map_or(String::new(), |share| format!("; {} % kept by influence", real(100.0 * share)));
                 format!("gratin: {}{count}; {many}{kept}", gratin.density.about())
             }
             (_, Some((_, copies))) => {
@@ -441,15 +458,8 @@ impl TrainReport {
 }
 
 /// How the row of a network's shape may be called.
-const NAMES: [&str; 7] = [
-    "hidden, layers, dropout",
-    "hidden, layers",
-    "hidden, dropout",
-    "layers, dropout",
-    "hidden",
-    "layers",
-    "dropout",
-];
+const NAMES: [&str; 7] =
+    ["hidden, layers, dropout", "hidden, layers", "hidden, dropout", "layers, dropout", "hidden", "layers", "dropout"];
 
 impl Report for TrainReport {
     fn text(&self) -> String {
@@ -511,7 +521,13 @@ fn augmentation_text(report: &AugmentationReport, name: &str, with: &Option<Accu
         rows.push(vec!["retrain".into(), retrain.text(), minus_none, nothing(), nothing()]);
     }
     let minus_retrain = report.minus_retrain.as_ref().map_or_else(nothing, difference);
-    rows.push(vec![name.to_string(), text_of(with), difference(&report.minus_none), minus_retrain, real(report.seconds)]);
+    rows.push(vec![
+        name.to_string(),
+        text_of(with),
+        difference(&report.minus_none),
+        minus_retrain,
+        real(report.seconds),
+    ]);
     if report.minus_retrain.is_none() {
         const MINUS_RETRAIN: usize = 3;
         headers.remove(MINUS_RETRAIN);

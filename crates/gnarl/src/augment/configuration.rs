@@ -9,8 +9,8 @@ use rand::RngExt;
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
-use super::transform::{COPIES, Copies, GraphTransform, check_share};
 use super::Augmentation;
+use super::transform::{COPIES, Copies, GraphTransform, check_share};
 
 /// Edges rejoined at random; degrees and what nodes carry stay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -38,10 +38,8 @@ impl Default for Configuration {
 impl Choice for Configuration {
     const NAME: &'static str = "configuration";
     const ABOUT: &'static str = "copies with some edges rejoined at random, degrees kept";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new("strength", "X", "the chance of an edge to break, 0 to 1 [default: 0.2]"),
-        COPIES,
-    ];
+    const SETTINGS: &'static [Setting] =
+        &[Setting::new("strength", "X", "the chance of an edge to break, 0 to 1 [default: 0.2]"), COPIES];
 
     fn check(&self) -> Result<()> {
         check_share(Self::NAME, self.strength)

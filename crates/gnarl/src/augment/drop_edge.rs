@@ -7,8 +7,8 @@ use rand::RngExt;
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
-use super::transform::{COPIES, Copies, GraphTransform, check_share};
 use super::Augmentation;
+use super::transform::{COPIES, Copies, GraphTransform, check_share};
 
 /// Edges removed at random; nodes and what they carry stay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -36,10 +36,8 @@ impl Default for DropEdge {
 impl Choice for DropEdge {
     const NAME: &'static str = "dropedge";
     const ABOUT: &'static str = "copies of the training graphs, or the graph, without some edges";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new("strength", "X", "the chance of an edge to go, 0 to 1 [default: 0.2]"),
-        COPIES,
-    ];
+    const SETTINGS: &'static [Setting] =
+        &[Setting::new("strength", "X", "the chance of an edge to go, 0 to 1 [default: 0.2]"), COPIES];
 
     fn check(&self) -> Result<()> {
         check_share(Self::NAME, self.strength)

@@ -7,8 +7,8 @@ use rand::RngExt;
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
-use super::transform::{COPIES, Copies, GraphTransform, check_share};
 use super::Augmentation;
+use super::transform::{COPIES, Copies, GraphTransform, check_share};
 
 /// Nodes removed at random. Of a graph with nodes one always stays: a graph without any says nothing about its class.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -36,10 +36,8 @@ impl Default for DropNode {
 impl Choice for DropNode {
     const NAME: &'static str = "dropnode";
     const ABOUT: &'static str = "copies of the training graphs without some nodes";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new("strength", "X", "the chance of a node to go, 0 to 1 [default: 0.2]"),
-        COPIES,
-    ];
+    const SETTINGS: &'static [Setting] =
+        &[Setting::new("strength", "X", "the chance of a node to go, 0 to 1 [default: 0.2]"), COPIES];
 
     fn check(&self) -> Result<()> {
         check_share(Self::NAME, self.strength)

@@ -67,10 +67,22 @@ impl Choice for Gratin {
             "NAME",
             "what new vectors of a class are drawn from: mixture (of Gaussians), shrunken (one Gaussian for few vectors) or shared (one with a covariance that all classes share) [default: mixture]",
         ),
-        Setting::new("components", "N|auto", "Gaussians in the mixture of a class, or auto for the best by BIC [default: auto]"),
+        Setting::new(
+            "components",
+            "N|auto",
+            "Gaussians in the mixture of a class, or auto for the best by BIC [default: auto]",
+        ),
         DRAWS,
-        Setting::new("select", "SHARE", "keep this share of the new vectors, those of most influence on validation items"),
-        Setting::new("through", "WHICH", "influence through the head (exact) or the network (by conjugate gradients) [default: head]"),
+        Setting::new(
+            "select",
+            "SHARE",
+            "keep this share of the new vectors, those of most influence on validation items",
+        ),
+        Setting::new(
+            "through",
+            "WHICH",
+            "influence through the head (exact) or the network (by conjugate gradients) [default: head]",
+        ),
         EPOCHS,
     ];
 

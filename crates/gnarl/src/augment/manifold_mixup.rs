@@ -56,9 +56,7 @@ impl ManifoldMixup {
     fn shares(&self) -> Result<Beta<f64>> {
         match Beta::new(self.strength, self.strength) {
             Ok(shares) if self.strength.is_finite() => Ok(shares),
-            _ => {
-                Err(Error::argument("manifold-mixup", format!("a strength of {}; it must be above 0", self.strength)))
-            }
+            _ => Err(Error::argument("manifold-mixup", format!("a strength of {}; it must be above 0", self.strength))),
         }
     }
 
@@ -80,7 +78,8 @@ mod tests {
     fn shares_are_beta_and_partners_an_order() {
         for (alpha, variance) in [(1.0, 1.0 / 12.0), (0.2, 1.0 / 5.6), (4.0, 1.0 / 36.0)] {
             let mixup = ManifoldMixup { strength: alpha };
-            let draws: Vec<Mixing> = (0..4000).map(|i| mixup.draw(5, &mut stream(i, "mixup test", 0)).unwrap()).collect();
+            let draws: Vec<Mixing> =
+                (0..4000).map(|i| mixup.draw(5, &mut stream(i, "mixup test", 0)).unwrap()).collect();
             let mean = draws.iter().map(|d| d.kept).sum::<f64>() / 4000.0;
             let spread = draws.iter().map(|d| (d.kept - 0.5).powi(2)).sum::<f64>() / 4000.0;
             // A Beta(α, α) has mean 1/2 and variance 1 / (4 (2α + 1)); five standard errors of the mean.

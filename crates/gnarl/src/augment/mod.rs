@@ -145,7 +145,8 @@ mod tests {
             assert_eq!(count, usize::from(!augment.is_nothing()), "{augment} does one thing");
             let wrong = augment.with(&[("strength".into(), "-1".into())]).unwrap_err().to_string();
             let has_strength = method.transform().is_some() || method.mixup().is_some();
-            let expected = if has_strength { format!("{augment}: a strength of -1") } else { "strength: belongs to".into() };
+            let expected =
+                if has_strength { format!("{augment}: a strength of -1") } else { "strength: belongs to".into() };
             assert!(wrong.starts_with(&expected), "{wrong}");
         }
     }

@@ -10,8 +10,8 @@ use rand::RngExt;
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
-use super::transform::{COPIES, Copies, GraphTransform, check_share};
 use super::Augmentation;
+use super::transform::{COPIES, Copies, GraphTransform, check_share};
 
 /// A connected part of at most `⌈(1 - rate) n⌉` nodes, at least one where there are nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -39,10 +39,8 @@ impl Default for Subgraph {
 impl Choice for Subgraph {
     const NAME: &'static str = "subgraph";
     const ABOUT: &'static str = "connected parts of the training graphs";
-    const SETTINGS: &'static [Setting] = &[
-        Setting::new("strength", "X", "the share of nodes left out, 0 to 1 [default: 0.2]"),
-        COPIES,
-    ];
+    const SETTINGS: &'static [Setting] =
+        &[Setting::new("strength", "X", "the share of nodes left out, 0 to 1 [default: 0.2]"), COPIES];
 
     fn check(&self) -> Result<()> {
         check_share(Self::NAME, self.strength)

@@ -13,9 +13,9 @@ use rand::RngExt;
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
+use super::Augmentation;
 use super::subgraph::grow;
 use super::transform::{COPIES, Copies, GraphTransform, check_share};
-use super::Augmentation;
 
 /// Parts swapped between graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -127,7 +127,8 @@ mod tests {
         for (name, transform) in every_transform(0.5) {
             let targets = |threads, seed, epoch| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let copies = pool.install(|| copy_all(transform.method().transform().unwrap().0, &graphs, seed, epoch)).unwrap();
+                let copies =
+                    pool.install(|| copy_all(transform.method().transform().unwrap().0, &graphs, seed, epoch)).unwrap();
                 let of = |c: &Copied| (c.graph.targets().to_vec(), c.partner, c.partner_share);
                 copies.iter().map(of).collect::<Vec<_>>()
             };
@@ -135,7 +136,11 @@ mod tests {
             assert_ne!(targets(1, 1, 1), targets(1, 2, 1), "{name}: the seed matters");
             assert_ne!(targets(1, 1, 1), targets(1, 1, 2), "{name}: so does the epoch");
         }
-        assert!(copy_all(every_transform(0.5).next().unwrap().1.method().transform().unwrap().0, &[], 1, 1).unwrap().is_empty());
+        assert!(
+            copy_all(every_transform(0.5).next().unwrap().1.method().transform().unwrap().0, &[], 1, 1)
+                .unwrap()
+                .is_empty()
+        );
     }
 
     #[test]

@@ -24,7 +24,8 @@ impl EarlyExit {
     fn exit_scores(&self, graph: &Graph) -> Result<Vec<Tensor>> {
         let prepared = Prepared::new(graph, self.exits.config().backbone, self.operator)?;
         if prepared.input.dim() != self.exits.in_dim() {
-            let what = format!("the graph has {} features, the model takes {}", prepared.input.dim(), self.exits.in_dim());
+            let what =
+                format!("the graph has {} features, the model takes {}", prepared.input.dim(), self.exits.in_dim());
             return Err(Error::Graph(gnarl_graph::Error::argument("classifier", what)));
         }
         Ok(self.exits.predict(&prepared.propagation, &prepared.input)?)

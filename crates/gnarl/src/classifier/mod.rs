@@ -17,8 +17,8 @@ use gnarl_graph::{DenseMatrix, Graph};
 
 use crate::error::{Error, Result};
 use crate::nn::{Input, Network, Pass, Propagation, Weights};
-use crate::operator::{OperatorChoice, propagation};
 use crate::operator::prepared::input;
+use crate::operator::{OperatorChoice, propagation};
 use crate::tensor::Operator;
 
 pub use early_exit::EarlyExit;

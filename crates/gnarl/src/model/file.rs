@@ -102,7 +102,9 @@ impl Fitted {
         let broken = |e: serde_json::Error| wrong(format!("its description is broken: {e}"));
         let Version { version } = serde_json::from_str(text).map_err(broken)?;
         if version != VERSION {
-            let what = format!("version {version} of the format, and this gnarl reads {VERSION}; train and save the model again");
+            let what = format!(
+                "version {version} of the format, and this gnarl reads {VERSION}; train and save the model again"
+            );
             return Err(wrong(what));
         }
         let description: Description = serde_json::from_str(text).map_err(broken)?;
@@ -137,7 +139,9 @@ impl Description {
                 fill(exits.params(), tensors)?;
                 Learned::Exits(EarlyExit { exits, policy, operator: plan.model.operator })
             }
-            (Task::Node, Some(_), None) => return Err(wrong("it has exits and no policy that says which is taken".into())),
+            (Task::Node, Some(_), None) => {
+                return Err(wrong("it has exits and no policy that says which is taken".into()));
+            }
             (Task::Node, None, _) => {
                 let network = Network::new(&plan.network, &shape, 0)?;
                 fill(network.params(), tensors)?;
@@ -157,7 +161,11 @@ impl Description {
             mean_log_degree: self.mean_log_degree,
             inputs: Inputs { own_features: self.own_features, node_features: self.node_features },
             reading: self.reading,
-            trained_on: TrainedOn { dataset: self.dataset, fingerprint, split: Split::new(self.split, train, val, test)? },
+            trained_on: TrainedOn {
+                dataset: self.dataset,
+                fingerprint,
+                split: Split::new(self.split, train, val, test)?,
+            },
             seed: self.seed,
             report: FitReport::default(),
             plan,

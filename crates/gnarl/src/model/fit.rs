@@ -188,7 +188,10 @@ impl Ready {
                 let attempt = |candidate: usize| {
                     let plan = &self.candidates[candidate];
                     let prepared = once(&prepared[candidate], || source.prepared(plan))?;
-                    Ok((fit_graphs::fit(plan, source, prepared, split, &self.options, seed, watch)?, prepared.mean_log_degree()))
+                    Ok((
+                        fit_graphs::fit(plan, source, prepared, split, &self.options, seed, watch)?,
+                        prepared.mean_log_degree(),
+                    ))
                 };
                 let settled = settle(&self.candidates, watch, attempt, |((_, report), _)| report)?;
                 let Settled { candidate, fitted: ((classifier, report), mean_log_degree), tried } = settled;

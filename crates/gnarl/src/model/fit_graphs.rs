@@ -56,7 +56,11 @@ impl SetSource {
         if let Some(corruption) = options.corruption {
             if corruption.keep_degrees {
                 if node_features == NodeFeatures::Own {
-                    return Err(gnarl_graph::Error::argument("keep-degrees", "the graphs have features of their own, not degrees").into());
+                    return Err(gnarl_graph::Error::argument(
+                        "keep-degrees",
+                        "the graphs have features of their own, not degrees",
+                    )
+                    .into());
                 }
                 training = node_features.fixed(&training)?;
             }
@@ -134,8 +138,14 @@ pub(super) fn fit(
     let (graphs, classes) = source.labelled(split.train());
     let validate_on = evaluation(split.val())?;
     let augment = plan.model.augment;
-    let train_on =
-        TrainingSet { data, graphs: &graphs, classes: &classes, mixed: &[], anew: None, mixup: augment.method().mixup() };
+    let train_on = TrainingSet {
+        data,
+        graphs: &graphs,
+        classes: &classes,
+        mixed: &[],
+        anew: None,
+        mixup: augment.method().mixup(),
+    };
     let train = |on: &TrainingSet<'_>| {
         train_classifier(&classifier, on, &validate_on, &plan.training, plan.batch_size, seed, watch)
     };

@@ -47,9 +47,11 @@ impl Learned {
         match self {
             Learned::Network(network) => Ok(network),
             Learned::Exits(exits) => Ok(exits),
-            Learned::Graphs(_) => {
-                Err(GraphError::argument("model", "it classifies graphs of a set, where the nodes of one graph are asked for").into())
-            }
+            Learned::Graphs(_) => Err(GraphError::argument(
+                "model",
+                "it classifies graphs of a set, where the nodes of one graph are asked for",
+            )
+            .into()),
         }
     }
 }
@@ -239,13 +241,19 @@ impl Fitted {
         let probabilities = match (content, &self.learned) {
             (Content::Graphs(set), Learned::Graphs(classifier)) => {
                 let Some(node_features) = self.inputs.node_features else {
-                    return Err(GraphError::argument("predict", "the model does not say where node features come from").into());
+                    return Err(GraphError::argument(
+                        "predict",
+                        "the model does not say where node features come from",
+                    )
+                    .into());
                 };
                 let graphs = set.graphs().iter().map(|g| self.plan.model.defense.method().purified(g));
                 let graphs = graphs.collect::<Result<Vec<_>>>()?;
-                let data = GraphData::new(&graphs, self.plan.network.backbone, &preparation(&self.plan, node_features))?;
+                let data =
+                    GraphData::new(&graphs, self.plan.network.backbone, &preparation(&self.plan, node_features))?;
                 if data.in_dim() != self.in_dim() {
-                    let what = format!("the graphs have {} features a node, the model takes {}", data.in_dim(), self.in_dim());
+                    let what =
+                        format!("the graphs have {} features a node, the model takes {}", data.in_dim(), self.in_dim());
                     return Err(GraphError::argument("predict", what).into());
                 }
                 batches::probabilities(classifier, &data)?
@@ -254,15 +262,27 @@ impl Fitted {
                 self.reading.answer(self.learned.classifier()?, &self.prepared(graph)?, self.seed)?
             }
             (Content::Graph(_), Learned::Graphs(_)) => {
-                return Err(GraphError::argument("predict", "the model classifies graphs of a set, and this is one graph").into());
+                return Err(GraphError::argument(
+                    "predict",
+                    "the model classifies graphs of a set, and this is one graph",
+                )
+                .into());
             }
             (Content::Graphs(_), _) => {
-                return Err(GraphError::argument("predict", "the model classifies the nodes of one graph, and this is a set").into());
+                return Err(GraphError::argument(
+                    "predict",
+                    "the model classifies the nodes of one graph, and this is a set",
+                )
+                .into());
             }
         };
         if let Some(at) = probabilities.data().iter().position(|p| !p.is_finite()) {
             let item = at / probabilities.num_cols().max(1);
-            return Err(GraphError::argument("predict", format!("the model's answer for item {item} is not a finite number")).into());
+            return Err(GraphError::argument(
+                "predict",
+                format!("the model's answer for item {item} is not a finite number"),
+            )
+            .into());
         }
         let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as u32).collect();
         let exits = match (content, &self.learned) {
@@ -334,7 +354,8 @@ impl Fitted {
         let Some(labels) = content.labels() else { return Ok(None) };
         let known = self.matched(labels);
         let labelled: Vec<(u32, u32)> = items.iter().filter_map(|&i| labels.get(i).map(|c| (i, c))).collect();
-        let right = labelled.iter().filter(|(i, c)| known[*c as usize] == Some(predictions.classes[*i as usize])).count();
+        let right =
+            labelled.iter().filter(|(i, c)| known[*c as usize] == Some(predictions.classes[*i as usize])).count();
         Ok((!labelled.is_empty()).then(|| 100.0 * right as f64 / labelled.len() as f64))
     }
 
@@ -348,7 +369,10 @@ impl Fitted {
     pub fn unknown_classes(&self, labels: &Labels) -> Vec<String> {
         let counts = labels.counts();
         let matched = self.matched(labels);
-        (0..labels.num_classes()).filter(|&c| counts[c] > 0 && matched[c].is_none()).map(|c| labels.name(c as u32)).collect()
+        (0..labels.num_classes())
+            .filter(|&c| counts[c] > 0 && matched[c].is_none())
+            .map(|c| labels.name(c as u32))
+            .collect()
     }
 }
 

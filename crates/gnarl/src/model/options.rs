@@ -47,20 +47,32 @@ impl NetworkOptions {
     /// By the names they are stored under.
     pub const SETTINGS: &'static [Setting] = &[
         Setting::new("hidden", "N", "width of hidden layers [default: 64; of sets of graphs 32]"),
-        Setting::new("layers", "N", "rounds of message passing; the ways of combining layers may have none [default: 2]"),
+        Setting::new(
+            "layers",
+            "N",
+            "rounds of message passing; the ways of combining layers may have none [default: 2]",
+        ),
         Setting::new("dropout", "RATE", "dropout between layers [default: 0.5; of sets of graphs 0]"),
         Setting::new("input-dropout", "RATE", "dropout of the input features [default: 0]"),
         Setting::new("heads", "N", "attention heads of hidden layers [default: 8]"),
         Setting::new("attention-dropout", "RATE", "dropout of attention coefficients [default: 0]"),
         Setting::new("batch-norm", "BOOL", "batch normalisation inside GIN's perceptrons [default: false]"),
-        Setting::new("propagation-steps", "N", "of appnp and gpr: steps of propagation behind the prediction [default: 10]"),
+        Setting::new(
+            "propagation-steps",
+            "N",
+            "of appnp and gpr: steps of propagation behind the prediction [default: 10]",
+        ),
         Setting::new("teleport", "SHARE", "of appnp and gpr: share of the prediction kept at each step [default: 0.1]"),
         Setting::new("bias", "BOOL", "whether the layers of gcn and gin add an offset [default: true]"),
         Setting::new("head", "BOOL", "end a stack of layers in a linear map [default: false]"),
         Setting::new("orthogonal-start", "BOOL", "start the weights orthonormal [default: false]"),
         Setting::new("noise", "DEVIATION", "noise on hidden representations while training, NoisyGCN [default: 0]"),
         Setting::new("readout", "KIND", "of sets of graphs: mean, sum or max over nodes [default: mean]"),
-        Setting::new("head-dropout", "RATE", "of sets of graphs: dropout of graph vectors before the head [default: 0.5]"),
+        Setting::new(
+            "head-dropout",
+            "RATE",
+            "of sets of graphs: dropout of graph vectors before the head [default: 0.5]",
+        ),
     ];
 
     /// The options of the network itself that were set.

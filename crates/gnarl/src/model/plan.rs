@@ -107,7 +107,8 @@ impl Model {
             },
             ..*self
         };
-        let plan = Plan { task, model, network, training, batch_size, readout, head_dropout: head_dropout as f32, features };
+        let plan =
+            Plan { task, model, network, training, batch_size, readout, head_dropout: head_dropout as f32, features };
         match task {
             Task::Node => check_network(&plan)?,
             Task::Graph => plan.classifier().check()?,
@@ -213,16 +214,26 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
         return no("operator", format!("{backbone} {why}"));
     }
     if model.training.exponent_learning_rate.is_some() && !model.learns_operator() {
-        return no("exponent-lr", format!("belongs to a learned operator, cgso, and the operator is {}", model.operator));
+        return no(
+            "exponent-lr",
+            format!("belongs to a learned operator, cgso, and the operator is {}", model.operator),
+        );
     }
     if let Some(exits) = model.depth.exits() {
         if !backbone.can_have_exits() {
-            let known: Vec<&str> = Backbone::ALL.iter().filter(|(_, b)| b.can_have_exits()).map(|(name, _)| *name).collect();
+            let known: Vec<&str> =
+                Backbone::ALL.iter().filter(|(_, b)| b.can_have_exits()).map(|(name, _)| *name).collect();
             let known = listed(&known);
-            return no("depth", format!("{backbone} is not a stack of layers with room for exits; take one of {known}"));
+            return no(
+                "depth",
+                format!("{backbone} is not a stack of layers with room for exits; take one of {known}"),
+            );
         }
         if task == Task::Graph {
-            return no("depth", format!("{} puts exits on the nodes of one graph; a set of graphs has a fixed depth", exits.scheme));
+            return no(
+                "depth",
+                format!("{} puts exits on the nodes of one graph; a set of graphs has a fixed depth", exits.scheme),
+            );
         }
     }
     if model.augment.method().fresh_head().is_some() && task == Task::Node {
@@ -255,10 +266,21 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
         }
         Task::Graph => {
             if backbone.has_learners() {
-                return no("model", format!("{backbone} is trained one learner after the other on the nodes of one graph; choose another for a set of graphs"));
+                return no(
+                    "model",
+                    format!(
+                        "{backbone} is trained one learner after the other on the nodes of one graph; choose another for a set of graphs"
+                    ),
+                );
             }
             if !model.inference.is_plain() {
-                return no("inference", format!("{} reads answers off the nodes of one graph; a set of graphs is answered plainly", model.inference));
+                return no(
+                    "inference",
+                    format!(
+                        "{} reads answers off the nodes of one graph; a set of graphs is answered plainly",
+                        model.inference
+                    ),
+                );
             }
         }
     }

@@ -132,7 +132,12 @@ impl Model {
         let axis = |axis, title, list| Section { axis, title, names: names(list), settings: settings(list) };
         let operators = OperatorChoice::names().map(|name| (name, "")).collect();
         vec![
-            Section { axis: None, title: "The network", names: Vec::new(), settings: NetworkOptions::SETTINGS.to_vec() },
+            Section {
+                axis: None,
+                title: "The network",
+                names: Vec::new(),
+                settings: NetworkOptions::SETTINGS.to_vec(),
+            },
             Section {
                 axis: Some("operator"),
                 title: "Operator",

@@ -99,7 +99,8 @@ impl Params {
         for p in &self.list {
             let values = p.var.as_tensor().flatten_all()?.to_vec1::<f32>()?;
             if let Some(at) = values.iter().position(|v| !v.is_finite()) {
-                let what = format!("parameter {} has the value {} at position {at}: it cannot answer", p.name, values[at]);
+                let what =
+                    format!("parameter {} has the value {} at position {at}: it cannot answer", p.name, values[at]);
                 return Err(gnarl_graph::Error::argument("model", what).into());
             }
         }

@@ -33,8 +33,16 @@ const CGSO: &str = "cgso";
 impl OperatorChoice {
     /// What can be told of a learnable operator; the others take nothing.
     pub const SETTINGS: &'static [Setting] = &[
-        Setting::new("centrality", "KIND[+KIND]", "degree, core, pagerank, walks or walks:LENGTH, or two of them summed, as in degree+core [default: degree]"),
-        Setting::new("init", "NAME", "the operator it starts as, or auto for the best on validation items [default: auto]"),
+        Setting::new(
+            "centrality",
+            "KIND[+KIND]",
+            "degree, core, pagerank, walks or walks:LENGTH, or two of them summed, as in degree+core [default: degree]",
+        ),
+        Setting::new(
+            "init",
+            "NAME",
+            "the operator it starts as, or auto for the best on validation items [default: auto]",
+        ),
     ];
 
     /// Every name: the paper's, the classical ones, and the learnable one.
@@ -48,7 +56,9 @@ impl OperatorChoice {
         match (self, given.first()) {
             (OperatorChoice::Cgso(cgso), _) => Ok(OperatorChoice::Cgso(names::overlaid(&cgso, given)?)),
             (_, None) => Ok(self),
-            (_, Some((setting, _))) => Err(Error::setting(setting, format!("belongs to {CGSO}, and the operator is {self}"))),
+            (_, Some((setting, _))) => {
+                Err(Error::setting(setting, format!("belongs to {CGSO}, and the operator is {self}")))
+            }
         }
     }
 

@@ -250,12 +250,20 @@ impl AttackStudy {
     }
 
     /// One run on a graph, made ready.
-    fn run_one(&self, ready: &Ready, graph: &Graph, split: &Split, seed: u64, watch: &Watch<'_>) -> Result<(AttackRun, Attacked)> {
+    fn run_one(
+        &self,
+        ready: &Ready,
+        graph: &Graph,
+        split: &Split,
+        seed: u64,
+        watch: &Watch<'_>,
+    ) -> Result<(AttackRun, Attacked)> {
         let start = Instant::now();
         let clean = ready.fit(split, seed, watch)?;
         let graph = clean.scaled(graph)?;
         let epochs = ready.plan().training.epochs;
-        let surrogate = self.needs_surrogate().then(|| fit_surrogate(&graph, epochs, split, seed, watch)).transpose()?;
+        let surrogate =
+            self.needs_surrogate().then(|| fit_surrogate(&graph, epochs, split, seed, watch)).transpose()?;
         let eyes = surrogate.as_ref().map(Fitted::network).transpose()?;
         let before_attack = Instant::now();
         let victim = clean.bare();
@@ -401,7 +409,7 @@ mod tests {
     use crate::attack::{Kind, Options};
     use crate::classifier::FromFn;
     use crate::nn::Backbone;
-use crate::perturb::FeatureChange;
+    use crate::perturb::FeatureChange;
     use gnarl_graph::generate::{CsbmConfig, csbm};
     use std::sync::atomic::AtomicBool;
 

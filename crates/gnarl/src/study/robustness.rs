@@ -140,7 +140,8 @@ impl RobustnessStudy {
                 break;
             }
             let started = Instant::now();
-            let estimates = subjects.iter().map(|subject| subject.estimate(&graph, settings)).collect::<Result<Vec<_>>>()?;
+            let estimates =
+                subjects.iter().map(|subject| subject.estimate(&graph, settings)).collect::<Result<Vec<_>>>()?;
             let seconds = started.elapsed().as_secs_f64();
             let found = match bounds.is_empty() {
                 true => Ok(Vec::new()),

@@ -76,7 +76,8 @@ impl TrainStudy {
         let ready = self.model.ready(&on.name, &on.content, self.options)?;
         let judge = Judge::new(self, on)?;
         let one = |i: usize| judge.fit(&ready, i, watch);
-        let done: Vec<(Run, Option<Fitted>)> = (0..self.num_fits(on)).into_par_iter().map(one).collect::<Result<_>>()?;
+        let done: Vec<(Run, Option<Fitted>)> =
+            (0..self.num_fits(on)).into_par_iter().map(one).collect::<Result<_>>()?;
         let asked = done.len();
         let (mut runs, mut first) = (Vec::with_capacity(asked), None);
         // A fold counts whole or not at all.
@@ -226,7 +227,8 @@ impl TrainResult {
 
     /// What inference changed, run by run; `None` for a plain forward pass.
     pub fn inference(&self) -> gnarl_graph::Result<Option<InferenceReport>> {
-        let (Some(plain), Some(ours)) = (self.over(|run| run.plain_test_accuracy), self.over(|run| run.test_accuracy)) else {
+        let (Some(plain), Some(ours)) = (self.over(|run| run.plain_test_accuracy), self.over(|run| run.test_accuracy))
+        else {
             return Ok(None);
         };
         let minus_plain = paired_difference(&ours, &plain)?;
@@ -289,9 +291,10 @@ impl<'a> Judge<'a> {
             _ => None,
         };
         let exits = match (content, &self.structure) {
-            (Content::Graph(graph), Some(structure)) => {
-                fitted.exit_answers(graph)?.map(|answers| self.judge_exits(&fitted, structure, &answers, split)).transpose()?
-            }
+            (Content::Graph(graph), Some(structure)) => fitted
+                .exit_answers(graph)?
+                .map(|answers| self.judge_exits(&fitted, structure, &answers, split))
+                .transpose()?,
             _ => None,
         };
         let init = match (fitted.report().tried.is_empty(), fitted.model().operator) {
@@ -446,7 +449,8 @@ impl AugmentationReport {
         let (Some(none), Some(ours)) = (none, result.over(|run| run.test_accuracy)) else { return Ok(None) };
         let retrain = result.over(|run| head(run)?.retrain_test_accuracy);
         let drawn = |run: &Run| run.fit.fresh_head.as_ref()?.drawn.clone();
-        let gaussians = result.runs.iter().filter_map(drawn).flat_map(|drawn| drawn.fits.into_iter().map(|fit| fit.components));
+        let gaussians =
+            result.runs.iter().filter_map(drawn).flat_map(|drawn| drawn.fits.into_iter().map(|fit| fit.components));
         let gaussians: Vec<usize> = gaussians.collect();
         let distances = |f: fn(&crate::model::heads::DrawReport) -> f64| result.over(|run| drawn(run).as_ref().map(f));
         let latent_distance = match (distances(|d| d.distance), distances(|d| d.original_distance)) {

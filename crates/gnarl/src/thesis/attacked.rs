@@ -123,4 +123,3 @@ impl Threat {
         Self { inference: Some(inference), ..self }
     }
 }
-

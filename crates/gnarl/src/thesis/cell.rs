@@ -74,7 +74,8 @@ impl CellConfig {
     /// read, where a number may differ in its last bit: a run that is continued prints what one in a go would have.
     pub fn store(&self, measured: Measured, folder: &Path) -> Result<Measured> {
         let file = self.file(folder)?;
-        let text = serde_json::to_string_pretty(&Stored { config: self, measured: &measured }).map_err(unserialisable)?;
+        let text =
+            serde_json::to_string_pretty(&Stored { config: self, measured: &measured }).map_err(unserialisable)?;
         gnarl_graph::files::write_atomically(&file, text.as_bytes())?;
         Ok(self.stored(folder)?.unwrap_or(measured))
     }

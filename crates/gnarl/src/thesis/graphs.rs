@@ -8,7 +8,9 @@ use gnarl_graph::dataset::Task;
 
 use super::measure::Measure;
 use super::recipe::Recipe;
-use crate::augment::{Augment, Configuration, Copies, Corruption, DensityKind, DropEdge, DropNode, Gratin, Nothing, Retrain, SubMix};
+use crate::augment::{
+    Augment, Configuration, Copies, Corruption, DensityKind, DropEdge, DropNode, Gratin, Nothing, Retrain, SubMix,
+};
 use crate::model::Model;
 use crate::nn::Backbone;
 
@@ -99,4 +101,3 @@ impl Classifier {
 pub(super) fn inits(dataset: &str) -> usize {
     if dataset == "MUTAG" { 3 } else { 1 }
 }
-

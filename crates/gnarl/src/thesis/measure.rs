@@ -36,7 +36,6 @@ impl Measure {
     }
 }
 
-
 /// Which of the two answers to an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
@@ -45,4 +44,3 @@ pub enum Answer {
     /// That of the cell's inference.
     Defended,
 }
-

@@ -134,11 +134,13 @@ impl Recipe {
 /// What was said, and where nothing was what the recipe says, if it applies.
 fn over(said: NetworkOptions, recipe: NetworkOptions, model: &Model) -> NetworkOptions {
     let has_exits = model.depth.exits().is_some();
-    let of_one_exit = |option| has_exits && matches!(option, NetworkOption::Head | NetworkOption::Noise | NetworkOption::Layers);
-    let recipe = recipe.set().fold(recipe, |recipe, option| match model.backbone.takes(option) && !of_one_exit(option) {
-        true => recipe,
-        false => recipe.without(option),
-    });
+    let of_one_exit =
+        |option| has_exits && matches!(option, NetworkOption::Head | NetworkOption::Noise | NetworkOption::Layers);
+    let recipe =
+        recipe.set().fold(recipe, |recipe, option| match model.backbone.takes(option) && !of_one_exit(option) {
+            true => recipe,
+            false => recipe.without(option),
+        });
     NetworkOptions {
         hidden: said.hidden.or(recipe.hidden),
         dropout: said.dropout.or(recipe.dropout),

@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::cell::CellConfig;
 use super::measured::Measured;
+use super::recipe::Recipe;
 use super::runner::{Outcome, Plan, Settings};
 use super::table::{Figure, Table};
 use crate::error::Result;
-use super::recipe::Recipe;
 
 /// The number of runs behind a figure of the thesis.
 const THESIS_RUNS: f64 = 10.0;

@@ -14,11 +14,11 @@ use serde::Serialize;
 
 use super::cell::CellConfig;
 use super::measured::Measured;
-use super::work::Work;
+use super::recipe::Recipe;
 use super::report::{Report, Status};
 use super::table::{Table, dataset_name};
+use super::work::Work;
 use crate::error::{Error, Result};
-use super::recipe::Recipe;
 
 /// How a table is reproduced.
 #[derive(Debug, Clone)]

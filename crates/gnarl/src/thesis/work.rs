@@ -17,9 +17,8 @@ use super::recipe::Recipe;
 use super::table::{MAX_DEPTH, Property, SetProperty, Spec};
 use crate::attack::Attack;
 use crate::augment::{Copies, Corruption};
-use crate::depth::{Depth, Exits, Kind, Scheme};
+use crate::depth::{Exits, Kind};
 use crate::error::Result;
-use crate::inference::Inference;
 use crate::model::fit::FitOptions;
 use crate::model::{Model, TrainingCorruption};
 use crate::nn::Backbone;
@@ -119,9 +118,12 @@ impl Work {
             Spec::Property(property) => Work::Property(property),
             Spec::SetProperty(property) => Work::SetProperty(property),
             Spec::Missing(what) => Work::Missing(what),
-            Spec::Graphs { classifier, measure } => {
-                Work::Graphs(on_graphs(classifier, dataset, measure.is_seconds(), filled(recipe, classifier.model(dataset, recipe), Task::Graph)?)?)
-            }
+            Spec::Graphs { classifier, measure } => Work::Graphs(on_graphs(
+                classifier,
+                dataset,
+                measure.is_seconds(),
+                filled(recipe, classifier.model(dataset, recipe), Task::Graph)?,
+            )?),
             Spec::Attacked { subject, threat, .. } => {
                 let (recipe, model) = subject.model(dataset, recipe);
                 let inference = threat.inference.unwrap_or_default().on(attacked_part(&threat.attack));
@@ -138,7 +140,8 @@ impl Work {
             }
             Spec::FixedDepth { backbone, layers } => Work::NodeClassification(chapter_4(at_depth(backbone, layers))?),
             Spec::AdaptiveDepth { backbone, scheme, .. } => {
-                let exits = Exits { scheme, last: MAX_DEPTH, policy: Kind::Buckets(Centralities::one(Centrality::Degree)) };
+                let exits =
+                    Exits { scheme, last: MAX_DEPTH, policy: Kind::Buckets(Centralities::one(Centrality::Degree)) };
                 Work::AdaptiveDepth(chapter_4(Model::new(backbone).depth(exits))?)
             }
         })
@@ -289,7 +292,9 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
     let one = |i: usize| -> Result<(Run, [f64; 2])> {
         let seed = setting.seed.wrapping_add(i as u64);
         let Halves { graph, num_sparse, .. } = sparse_dense_halves(graph, setting.more.nodes, seed)?;
-        let Some(labels) = graph.labels() else { return Err(GraphError::argument("halves", "the graph has no labels").into()) };
+        let Some(labels) = graph.labels() else {
+            return Err(GraphError::argument("halves", "the graph has no labels").into());
+        };
         // Ch. 3's protocol for the two graphs the halves come from.
         let split = Split::per_class(labels, 20, 500, 1000, seed)?;
         let (sparse, dense): (Vec<u32>, Vec<u32>) = split.test().iter().partition(|&&u| (u as usize) < num_sparse);

@@ -52,7 +52,11 @@ impl Choice for Orthonormal {
     const SETTINGS: &'static [Setting] = &[
         Setting::new("order", "P", "of orthonormal: terms of Björck's expansion [default: 2]"),
         Setting::new("iterations", "N", "of orthonormal: iterations [default: 25]"),
-        Setting::new("scaling", "KIND", "of orthonormal: what weights are divided by first, spectral (their norm) or published (sqrt of rows times columns) [default: spectral]"),
+        Setting::new(
+            "scaling",
+            "KIND",
+            "of orthonormal: what weights are divided by first, spectral (their norm) or published (sqrt of rows times columns) [default: spectral]",
+        ),
     ];
 
     /// Refuses settings that project nothing.

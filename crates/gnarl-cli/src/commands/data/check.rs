@@ -1,15 +1,24 @@
 //! `gnarl data check`: loads datasets and compares their facts with what is known about them.
 
+use clap::Args;
 use gnarl_graph::dataset::registry::Expected;
 use gnarl_graph::dataset::{Content, Source, Sources, facts};
 use gnarl_graph::{BuildReport, Split};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::{CheckArgs, Global};
 use crate::commands::load;
+use crate::global::Global;
 use crate::output::{self, Report, count, real};
 use crate::progress;
+
+/// `gnarl data check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Datasets of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+}
 
 /// What `gnarl data check` found: the facts themselves for one name, a list of such for several.
 #[derive(Debug, Serialize)]

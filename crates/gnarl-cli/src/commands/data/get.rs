@@ -1,15 +1,26 @@
 //! `gnarl data get`: downloads datasets.
 
+use clap::Args;
 use std::path::Path;
 
 use gnarl_graph::dataset::download::{self, Outcome, State};
 use gnarl_graph::dataset::registry::{self, DATASETS, Entry};
 use serde::Serialize;
 
-use crate::args::{GetArgs, Global};
-use crate::data_dir;
+use crate::global::Global;
 use crate::output::{self, Report, count};
 use crate::progress::Bars;
+
+/// `gnarl data get`
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// Datasets of `gnarl data list`
+    #[arg(required_unless_present = "all", value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Every dataset
+    #[arg(long, conflicts_with = "names")]
+    pub all: bool,
+}
 
 /// What `gnarl data get` did.
 #[derive(Debug, Serialize)]
@@ -46,7 +57,7 @@ pub fn run(global: &Global, args: &GetArgs) -> anyhow::Result<GetReport> {
     } else {
         args.names.iter().map(|name| registry::find(name)).collect::<Result<_, _>>()?
     };
-    let dir = data_dir::resolve(global.data_dir.as_deref());
+    let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let mut first_error = None;
     let mut datasets = Vec::new();
     for entry in entries {

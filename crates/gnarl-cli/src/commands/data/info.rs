@@ -1,14 +1,21 @@
 //! `gnarl data info`: one dataset in words.
 
+use clap::Args;
 use gnarl_graph::Error;
 use gnarl_graph::dataset::load;
 use gnarl_graph::dataset::registry::{self, Entry, Protocol, RemoteFile};
 use serde::Serialize;
 
 use super::list;
-use crate::args::{Global, InfoArgs};
-use crate::data_dir;
+use crate::global::Global;
 use crate::output::{self, Report, count};
+
+/// `gnarl data info`
+#[derive(Debug, Args)]
+pub struct InfoArgs {
+    /// A dataset of `gnarl data list`
+    pub name: String,
+}
 
 /// What `gnarl data info` found.
 #[derive(Debug, Serialize)]
@@ -47,7 +54,7 @@ pub fn run(global: &Global, args: &InfoArgs) -> anyhow::Result<InfoReport> {
     }
     let entry = registry::get(&args.name)
         .ok_or_else(|| Error::unknown("dataset", &args.name, registry::names().chain(load::BUILT_IN)))?;
-    let dir = data_dir::resolve(global.data_dir.as_deref());
+    let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let missing = entry.first_missing(&dir);
     let data_dir = dir.display().to_string();
     Ok(InfoReport::Known(Box::new(Known { entry, data_dir, present: missing.is_none(), missing })))

@@ -4,9 +4,8 @@ use gnarl_graph::dataset::load::BUILT_IN;
 use gnarl_graph::dataset::registry::{DATASETS, Entry, Task};
 use serde::Serialize;
 
-use crate::global::Global;
 use crate::commands::load_graph;
-use crate::data_dir;
+use crate::global::Global;
 use crate::output::{self, Report, count};
 
 /// What `gnarl data list` found.
@@ -33,7 +32,7 @@ pub(super) struct Row {
 
 /// Lists the built-in graphs, then the registry.
 pub fn run(global: &Global) -> anyhow::Result<ListReport> {
-    let dir = data_dir::resolve(global.data_dir.as_deref());
+    let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let mut datasets = Vec::new();
     for name in BUILT_IN {
         datasets.push(built_in(global, name)?.0);

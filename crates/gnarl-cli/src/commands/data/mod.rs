@@ -4,3 +4,22 @@ pub mod check;
 pub mod get;
 pub mod info;
 pub mod list;
+
+use clap::Subcommand;
+
+use self::check::CheckArgs;
+use self::get::GetArgs;
+use self::info::InfoArgs;
+
+/// `gnarl data …`
+#[derive(Debug, Subcommand)]
+pub enum DataCommand {
+    /// Every dataset gnarl knows, and whether it is on this machine
+    List,
+    /// One dataset: citation, counts, protocol, files
+    Info(InfoArgs),
+    /// Download datasets
+    Get(GetArgs),
+    /// Load datasets and compare their facts with what is known about them
+    Check(CheckArgs),
+}

@@ -6,9 +6,9 @@ use gnarl_graph::spectrum::{self, EigenSettings, Gap};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::global::Global;
 use crate::commands::centrality::{Scored, top};
 use crate::commands::load;
+use crate::global::Global;
 use crate::html::{self, Cell};
 use crate::output::{count, real};
 

@@ -8,15 +8,15 @@
 //! | `facts` | facts about the graphs that need no files |
 
 mod entries;
+mod facts;
 mod layout;
 mod page;
-mod facts;
 
 use std::path::Path;
 
+use gnarl::model::FitReport;
 use gnarl::model::Model;
 use gnarl::model::fit::{FitOptions, Ready};
-use gnarl::model::FitReport;
 use gnarl::study::Accuracy;
 use gnarl::train::{Epoch, Watch, median};
 use gnarl_graph::metrics::paired_difference;
@@ -196,9 +196,8 @@ fn splits(graph: &Graph, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
 /// Every row on every split, side by side; run `i` of every row has split `i` and seed `seed + i`.
 fn train_all(graph: &Graph, splits: &[Split], seed: u64) -> anyhow::Result<Vec<Vec<Trial>>> {
     let content = Content::Graph(graph.clone());
-    let make = |entry: &Entry| {
-        Model::new(entry.backbone).operator(entry.choice).ready(DATA, &content, FitOptions::default())
-    };
+    let make =
+        |entry: &Entry| Model::new(entry.backbone).operator(entry.choice).ready(DATA, &content, FitOptions::default());
     let ready: Vec<Ready> = ENTRIES.iter().map(make).collect::<Result<_, _>>()?;
     let epochs: usize = ready.iter().map(|ready| ready.plan().training.epochs).sum();
     let bar = progress::steps(&format!("training {} models on {DATA}", ENTRIES.len()), (epochs * splits.len()) as u64);

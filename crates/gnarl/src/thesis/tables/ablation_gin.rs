@@ -1,10 +1,10 @@
 //! `gen:tab:ablation_GIN` (ch. 7): what GRATIN's vectors are drawn from, with the GIN backbone.
 
+use super::holes::{COPULA, DENSITIES, FOLDS, GAN, KERNELS, READ_AGAINST_RETRAIN, VARIATIONAL};
 use crate::augment::DensityKind;
 use crate::nn::Backbone;
 use crate::thesis::graphs::{Classifier, GRATIN, RETRAIN, gratin_from};
 use crate::thesis::table::{Baseline, Figure, Row, Spec, Table, acc, accuracy};
-use super::holes::{COPULA, DENSITIES, FOLDS, GAN, KERNELS, READ_AGAINST_RETRAIN, VARIATIONAL};
 
 /// The table.
 pub const ABLATION_GIN: Table = Table {

@@ -1,10 +1,10 @@
 //! `crf:tab:combinations` (ch. 6): other defences with and without RobustCRF.
 
+use super::holes::{GCORN_OF_5, NO_GAIN, STUDY_6};
 use crate::nn::Backbone;
 use crate::thesis::attacked::{PGD_FEATURES, ROBUST_CRF, Subject, Threat, noise};
-use crate::thesis::recipe::{Recipe};
-use crate::thesis::table::{Baseline, Pairs, Row, Table, acc, before, defended, defended_before, under};
-use super::holes::{GCORN_OF_5, NO_GAIN, STUDY_6};
+use crate::thesis::recipe::Recipe;
+use crate::thesis::table::{Baseline, Row, Table, acc, before, defended, defended_before, under};
 
 /// The table.
 pub const COMBINATIONS: Table = Table {

@@ -1,9 +1,9 @@
 //! `gen:tab:complexity` (ch. 7): seconds of augmentation and of training.
 
+use super::holes::{G_MIXUP, GEO_MIX};
 use crate::nn::Backbone;
 use crate::thesis::graphs::{Classifier, DROP_EDGE, DROP_NODE, GRATIN, RETRAIN, SUBMIX};
-use crate::thesis::table::{Baseline, Figure, Pairs, Row, Spec, Table, augmentation_time, graph_training_time, value};
-use super::holes::{GEO_MIX, G_MIXUP};
+use crate::thesis::table::{Baseline, Figure, Row, Spec, Table, augmentation_time, graph_training_time, value};
 
 /// The table.
 pub const COMPLEXITY: Table = Table {

@@ -1,9 +1,9 @@
 //! `gen:tab:config_models` (ch. 7): the configuration model as an augmentation.
 
+use super::holes::{FOLDS, STRENGTHS};
 use crate::nn::Backbone;
 use crate::thesis::graphs::{CONFIGURATION, Classifier};
-use crate::thesis::table::{Baseline, Pairs, Row, Table, acc, accuracy};
-use super::holes::{FOLDS, STRENGTHS};
+use crate::thesis::table::{Baseline, Row, Table, acc, accuracy};
 
 /// The table.
 pub const CONFIG_MODELS: Table = Table {

@@ -1,10 +1,10 @@
 //! `crf:tab:features_results` (ch. 6): RobustCRF and others under attacks on features.
 
+use super::holes::{GCORN_OF_5, NO_GAIN, STUDY_6};
 use crate::nn::Backbone;
 use crate::thesis::attacked::{CLEAN_CRF, PGD_FEATURES, ROBUST_CRF, Subject, Threat, noise};
-use crate::thesis::recipe::{Recipe};
-use crate::thesis::table::{Baseline, Figure, Pairs, Row, Table, acc, before, defended, defended_before, under};
-use super::holes::{GCORN_OF_5, NO_GAIN, STUDY_6};
+use crate::thesis::recipe::Recipe;
+use crate::thesis::table::{Baseline, Figure, Row, Table, acc, before, defended, defended_before, under};
 
 /// The table.
 pub const FEATURES_RESULTS: Table = Table {

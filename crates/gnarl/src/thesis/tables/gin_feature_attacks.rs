@@ -1,10 +1,10 @@
 //! GIN and GIORN under attacks on features (ch. 5, appendix). The thesis gives this table no label.
 
+use super::holes::STUDY_5;
 use crate::nn::Backbone;
 use crate::thesis::attacked::{PGD_FEATURES, Subject, Threat, noise};
-use crate::thesis::recipe::{Recipe};
-use crate::thesis::table::{Baseline, Figure, Pairs, Row, Table, acc, before, under};
-use super::holes::{STUDY_5};
+use crate::thesis::recipe::Recipe;
+use crate::thesis::table::{Baseline, Figure, Row, Table, acc, before, under};
 
 /// The table.
 pub const GIN_FEATURE_ATTACKS: Table = Table {

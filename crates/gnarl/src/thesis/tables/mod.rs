@@ -148,8 +148,8 @@ pub fn find(name: &str) -> gnarl_graph::Result<&'static Table> {
 mod tests {
     use super::*;
     use crate::thesis::cell::{CellConfig, Work};
-    use crate::thesis::table::{Figure, Measure, OOM, Spec, acc, count, dataset_name, value};
     use crate::thesis::recipe::Recipe;
+    use crate::thesis::table::{Figure, Measure, OOM, Spec, acc, count, dataset_name, value};
 
     #[test]
     fn every_table_is_sound() {

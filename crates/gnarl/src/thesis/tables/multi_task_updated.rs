@@ -1,7 +1,7 @@
 //! Thesis ch. 4, `dynam:tab:multi_task_updated`.
 
 use crate::nn::Backbone;
-use crate::thesis::measure::{Measure};
+use crate::thesis::measure::Measure;
 use crate::thesis::table::{Baseline, NO_COLLAPSE, Row, Table, acc, alm, fixed_depth, st};
 
 /// GCN of 0 to 5 layers: plain, exits trained at once (ALM), exits trained in turn (ST).

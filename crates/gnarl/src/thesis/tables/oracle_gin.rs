@@ -1,7 +1,7 @@
 //! Thesis ch. 4, `dynam:tab:oracle_GIN`.
 
 use crate::nn::Backbone;
-use crate::thesis::measure::{Measure};
+use crate::thesis::measure::Measure;
 use crate::thesis::table::{BY_TEST, Baseline, PLAIN_LEFT_OUT, Row, Table, acc, st};
 
 /// The best layer of ADMP-GIN and what a perfect choice of layers would give.

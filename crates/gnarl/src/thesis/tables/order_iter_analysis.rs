@@ -1,10 +1,10 @@
 //! `tab:order_iter_analysis` (ch. 5, appendix): what the order of the projection costs and gives.
 
+use super::holes::STUDY_5;
 use crate::nn::Backbone;
 use crate::thesis::attacked::{Subject, Threat, noise};
-use crate::thesis::recipe::{Recipe};
-use crate::thesis::table::{Baseline, Pairs, Row, Table, acc, before, training_time, under};
-use super::holes::{STUDY_5};
+use crate::thesis::recipe::Recipe;
+use crate::thesis::table::{Baseline, Row, Table, acc, before, training_time, under};
 
 /// The table.
 pub const ORDER_ITER_ANALYSIS: Table = Table {

@@ -1,9 +1,9 @@
 //! `gen:tab:results_gcn` (ch. 7): augmentations of the training set with the GCN backbone.
 
+use super::holes::{FOLDS, G_MIXUP, GEO_MIX, READ_AGAINST_RETRAIN, STRENGTHS};
 use crate::nn::Backbone;
 use crate::thesis::graphs::{Classifier, DROP_EDGE, DROP_NODE, GRATIN, RETRAIN, SUBMIX};
 use crate::thesis::table::{Baseline, Figure, Row, Spec, Table, acc, accuracy};
-use super::holes::{FOLDS, GEO_MIX, G_MIXUP, READ_AGAINST_RETRAIN, STRENGTHS};
 
 /// The table.
 pub const RESULTS_GCN: Table = Table {

@@ -1,9 +1,9 @@
 //! `gen:tab:results_gin_classic_baselines` (ch. 7): one changed graph for each training graph, with the GIN backbone.
 
+use super::holes::{FOLDS, STRENGTHS};
 use crate::nn::Backbone;
 use crate::thesis::graphs::{Classifier, ONE_DROP_EDGE, ONE_DROP_NODE, ONE_SUBMIX};
 use crate::thesis::table::{Baseline, Row, Table, acc, accuracy};
-use super::holes::{FOLDS, STRENGTHS};
 
 /// The table.
 pub const RESULTS_GIN_CLASSIC_BASELINES: Table = Table {

@@ -1,10 +1,10 @@
 //! `tab:results_node_classification` (ch. 5): accuracy under attacks on features.
 
+use super::holes::{AIR_GNN, GCN_K, NETTACK, STUDY_5};
 use crate::nn::Backbone;
 use crate::thesis::attacked::{PGD_FEATURES, Subject, Threat, noise};
-use crate::thesis::recipe::{Recipe};
-use crate::thesis::table::{Baseline, Figure, Pairs, Row, Spec, Table, acc, before, under};
-use super::holes::{AIR_GNN, GCN_K, NETTACK, STUDY_5};
+use crate::thesis::recipe::Recipe;
+use crate::thesis::table::{Baseline, Figure, Row, Spec, Table, acc, before, under};
 
 /// The table.
 pub const RESULTS_NODE_CLASSIFICATION: Table = Table {

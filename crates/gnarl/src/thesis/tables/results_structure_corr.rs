@@ -1,9 +1,9 @@
 //! `gen:tab:results_structure_corr` (ch. 7): training graphs with corrupted edges, a row for each share and method.
 
+use super::holes::{FOLDS, G_MIXUP, GEO_MIX, READ_AGAINST_RETRAIN, STRENGTHS};
 use crate::nn::Backbone;
 use crate::thesis::graphs::{Classifier, DROP_EDGE, DROP_NODE, GRATIN, RETRAIN, SUBMIX};
-use crate::thesis::table::{Baseline, Figure, Pairs, Row, Spec, Table, acc, accuracy};
-use super::holes::{FOLDS, GEO_MIX, G_MIXUP, READ_AGAINST_RETRAIN, STRENGTHS};
+use crate::thesis::table::{Baseline, Figure, Row, Spec, Table, acc, accuracy};
 
 /// The table.
 pub const RESULTS_STRUCTURE_CORR: Table = Table {

@@ -1,8 +1,10 @@
 //! `dynam:tab:results_with_baselines` (ch. 4): other ways of combining layers with the GCN backbone.
 
 use crate::nn::Backbone;
-use crate::thesis::measure::{Measure};
-use crate::thesis::table::{ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, OOM, PAGERANK, Row, Table, WALKS, acc, best_depth, st};
+use crate::thesis::measure::Measure;
+use crate::thesis::table::{
+    ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, OOM, PAGERANK, Row, Table, WALKS, acc, best_depth, st,
+};
 
 /// The table.
 pub const RESULTS_WITH_BASELINES: Table = Table {

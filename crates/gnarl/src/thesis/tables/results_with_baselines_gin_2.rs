@@ -1,7 +1,7 @@
 //! `dynam:tab:results_with_baselines_GIN_2` (ch. 4): other ways of combining layers with the GIN backbone, on seven more datasets.
 
 use crate::nn::Backbone;
-use crate::thesis::measure::{Measure};
+use crate::thesis::measure::Measure;
 use crate::thesis::table::{ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, PAGERANK, Row, Table, WALKS, acc, best_depth, st};
 
 /// The table.

@@ -1,10 +1,10 @@
 //! `tab:structural_perturbations` (ch. 5): accuracy under attacks on edges.
 
+use super::holes::{GUARD, JACCARD, METTACK, STUDY_5, SVD};
 use crate::nn::Backbone;
 use crate::thesis::attacked::{DICE, PGD_STRUCTURE, Subject};
-use crate::thesis::recipe::{Recipe};
-use crate::thesis::table::{Baseline, Figure, Pairs, Row, Spec, Table, acc, before, under};
-use super::holes::{GUARD, JACCARD, METTACK, STUDY_5, SVD};
+use crate::thesis::recipe::Recipe;
+use crate::thesis::table::{Baseline, Figure, Row, Spec, Table, acc, before, under};
 
 /// The table.
 pub const STRUCTURAL_PERTURBATIONS: Table = Table {

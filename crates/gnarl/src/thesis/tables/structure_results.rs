@@ -1,10 +1,10 @@
 //! `crf:tab:structure_results` (ch. 6): RobustCRF under DICE.
 
+use super::holes::{GOOD_AT, GUARD, JACCARD, NO_GAIN, STUDY_6, SVD};
 use crate::nn::Backbone;
 use crate::thesis::attacked::{CLEAN_CRF, DICE, ROBUST_CRF, Subject, Threat};
-use crate::thesis::recipe::{Recipe};
-use crate::thesis::table::{Baseline, Figure, Pairs, Row, Spec, Table, acc, before, defended, defended_before, under};
-use super::holes::{GOOD_AT, GUARD, JACCARD, NO_GAIN, STUDY_6, SVD};
+use crate::thesis::recipe::Recipe;
+use crate::thesis::table::{Baseline, Figure, Row, Spec, Table, acc, before, defended, defended_before, under};
 
 /// The table.
 pub const STRUCTURE_RESULTS: Table = Table {

@@ -1,7 +1,9 @@
 //! `cgsO:tab:topological_GCN` (ch. 3, "Experimental Evaluation"): plain operators, vanilla networks, CGCN and CGATv2.
 
 use crate::nn::Backbone;
-use crate::thesis::table::{Baseline, CHOSEN, CORE, DEGREE, OOM, PAGERANK, Row, Table, WALKS, acc, gcn, learned, vanilla};
+use crate::thesis::table::{
+    Baseline, CHOSEN, CORE, DEGREE, OOM, PAGERANK, Row, Table, WALKS, acc, gcn, learned, vanilla,
+};
 use gnarl_graph::operator::ClassicalOperator as Op;
 
 /// The table.
