@@ -133,7 +133,7 @@ impl Classifier for WhiteBox {
     }
 }
 
-/// A model with an exit at every layer: the scores of a node are those of the exit where it leaves.
+/// A model with an exit at every layer: the scores of a node are those that its policy chooses.
 #[derive(Debug)]
 pub struct Leaving {
     /// The exits.
@@ -153,10 +153,7 @@ impl Classifier for Leaving {
         let propagation = propagation(graph, self.exits.config().backbone, self.operator)?;
         let scores = self.exits.predict(&propagation, &input(graph)?)?;
         let structure = Structure::new(graph, &self.policy.kinds())?;
-        let chosen = self.policy.exits(&structure, &Answers::new(&scores)?)?;
-        let scores = scores.iter().map(|s| s.to_vec2::<f32>()).collect::<candle_core::Result<Vec<_>>>()?;
-        let rows = chosen.iter().enumerate().flat_map(|(node, &exit)| scores[exit][node].iter().copied());
-        Ok(DenseMatrix::new(graph.num_nodes(), self.num_classes(), rows.collect())?)
+        self.policy.choose(&structure, &Answers::new(&scores)?)?.scores(&scores)
     }
 }
 

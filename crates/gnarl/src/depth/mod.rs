@@ -1,11 +1,11 @@
-//! The depth axis (thesis ch. 4): how many times a node listens, decided node by node, and how what it heard on the way is
-//! combined.
+//! The depth axis (thesis ch. 4): after how many rounds of propagation a node is answered, decided node by node, and how the
+//! answers on the way are combined.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | [`exits`] | a network that answers after every layer, for any backbone made of layers and any operator |
 //! | [`training`] | sequential training (ST) and aggregate loss minimisation (ALM) |
-//! | [`policy`] | where a node leaves: buckets of centralities, confidence, pooled answers; the oracle |
+//! | [`policies`] | which exit a node takes: buckets of centralities, confidence, pooled answers; the oracle |
 //! | [`fit`] | the small convex fits that policies are learned by |
 //! | [`adagcn`] | AdaBoost over depths |
 //!
@@ -14,9 +14,12 @@
 pub mod adagcn;
 pub mod exits;
 pub mod fit;
-pub mod policy;
+pub mod policies;
 pub mod training;
 
 pub use exits::Exits;
-pub use policy::{Answers, Kind, Policy, Structure};
+pub use policies::{Answers, Chosen, Kind, Policy, Structure, cross_fitted_accuracy};
 pub use training::{Scheme, train_exits};
+
+// The name by which `exits` imports it.
+use policies as policy;

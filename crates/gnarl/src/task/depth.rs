@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::node::{self, Preparation, Prepared, Settled};
-use crate::depth::{Answers, Exits, Kind, Policy, Scheme, Structure, train_exits};
+use crate::depth::{Answers, Chosen, Exits, Kind, Policy, Scheme, Structure, cross_fitted_accuracy, train_exits};
 use crate::error::Result;
 use crate::nn::NetworkConfig;
 use crate::train::{Problem, Targets, TrainConfig, Trained, Watch};
@@ -42,13 +42,13 @@ pub struct DepthRun {
     pub single_layer: usize,
     /// Of every policy asked for, in order.
     pub policy_accuracy: Vec<f64>,
-    /// Of every policy on the validation nodes that it was learned on.
+    /// Of every policy on the validation nodes, cross-fitted: learned without the nodes that it is judged on.
     pub policy_val_accuracy: Vec<f64>,
     /// Nodes of the whole graph that leave at each exit under the model's own policy.
     pub leave_at: Vec<usize>,
     /// Of the model's own policy.
     pub own_accuracy: f64,
-    /// The same on the validation nodes.
+    /// The same on the validation nodes, cross-fitted.
     pub own_val_accuracy: f64,
     /// Where any exit is right.
     pub oracle_accuracy: f64,
@@ -90,18 +90,20 @@ pub fn run(
     let answers = Answers::new(&exits.predict(propagation, input)?)?;
     let (val, test) = (Targets::new(split.val(), labels), Targets::new(split.test(), labels));
     let single_layer = answers.best_exit(&val);
-    let mut own = (Policy::Single { exit: single_layer }, vec![single_layer; propagation.operator.num_rows()]);
+    let every_node = Chosen::of_exits(vec![single_layer; propagation.operator.num_rows()]);
+    let mut own = (Policy::single(single_layer), every_node, answers.accuracy(single_layer, &val));
     let (mut policy_accuracy, mut policy_val_accuracy) = (Vec::new(), Vec::new());
     for (i, &kind) in config.policies.iter().enumerate() {
         let policy = Policy::learn(kind, structure, &answers, &val)?;
-        let chosen = policy.exits(structure, &answers)?;
+        let chosen = policy.choose(structure, &answers)?;
+        let val_accuracy = cross_fitted_accuracy(kind, structure, &answers, &val)?;
         policy_accuracy.push(answers.policy_accuracy(&chosen, &test));
-        policy_val_accuracy.push(answers.policy_accuracy(&chosen, &val));
+        policy_val_accuracy.push(val_accuracy);
         if i == config.own {
-            own = (policy, chosen);
+            own = (policy, chosen, val_accuracy);
         }
     }
-    let (own, chosen) = own;
+    let (own, chosen, own_val_accuracy) = own;
     let every_exit = |targets| (0..answers.num_exits()).map(|exit| answers.accuracy(exit, targets)).collect();
     let run = DepthRun {
         seed,
@@ -111,9 +113,9 @@ pub fn run(
         single_layer,
         policy_accuracy,
         policy_val_accuracy,
-        leave_at: count_exits(&chosen, answers.num_exits()),
+        leave_at: count_exits(&chosen.exits, answers.num_exits()),
         own_accuracy: answers.policy_accuracy(&chosen, &test),
-        own_val_accuracy: answers.policy_accuracy(&chosen, &val),
+        own_val_accuracy,
         oracle_accuracy: answers.oracle_accuracy(&test),
         trained,
         operator: exits.operator_scalars()?,
