@@ -1,12 +1,12 @@
-//! The depth axis (thesis ch. 4): how many rounds of message passing a node's answer takes, decided node by node, and how
-//! the rounds are combined.
+//! The depth axis (thesis ch. 4): after how many rounds of propagation a node is answered, decided node by node, and how the
+//! answers on the way are combined.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | [`choice`] | what a user chooses: one depth for all, or exits and a policy |
 //! | [`exits`] | a network that answers after every layer, for any backbone made of layers and any operator |
 //! | [`training`] | sequential training (ST) and aggregate loss minimisation (ALM) |
-//! | [`policy`] | the exit of each node: buckets of centralities, confidence, pooled answers; the oracle |
+//! | [`policies`] | which exit a node takes: buckets of centralities, confidence, pooled answers; the oracle |
 //! | [`fit`] | the small convex fits that policies are learned by |
 //! | [`adagcn`] | AdaBoost over depths |
 //!
@@ -21,5 +21,5 @@ pub mod training;
 
 pub use choice::{Depth, Exits};
 pub use exits::ExitNetwork;
-pub use policies::{Answers, Kind, Policy, Structure, cross_fitted_accuracy};
+pub use policies::{Answers, Chosen, Kind, Policy, Structure, cross_fitted_accuracy};
 pub use training::{Scheme, train_exits};

@@ -6,7 +6,7 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::robust_crf::SIGMAS;
-use super::{Around, CleanEdges, CleanFeatures, Crf, Inference, Method, Perturbed, Prior};
+use super::{Around, CleanEdges, CleanFeatures, Crf, Inference, Method, ON, Perturbed, Prior, STOP_EARLY, UPDATES};
 use crate::classifier::Classifier;
 use crate::error::Result;
 
@@ -55,17 +55,12 @@ impl Choice for CleanCrf {
     const NAME: &'static str = "clean-crf";
     const ABOUT: &'static str = "agreement over inputs that look clean (ours)";
     const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "on",
-            "PART",
-            "what neighbours differ in, features or structure [what is attacked, else features]",
-        )
-        .flag("inference-on"),
+        ON,
         Setting::new("neighbours", "L", "neighbours drawn around an input [5]"),
-        Setting::new("updates", "K", "updates: neighbours of neighbours are asked from 2 on [2]"),
+        UPDATES,
         Setting::new("sigma", "X", "weight of the model's own answer, 0 to 1 [0.05]").flag("crf-sigma"),
         Setting::new("hard", "BOOL", "average classes instead of probabilities [false]"),
-        Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [false]"),
+        STOP_EARLY,
         Setting::new("tune", "BOOL", "choose sigma by the accuracy on validation nodes [false]").flag("inference-tune"),
     ];
 

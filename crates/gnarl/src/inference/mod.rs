@@ -28,6 +28,7 @@ pub mod size;
 pub mod smoothing;
 
 use gnarl_graph::Graph;
+use gnarl_graph::names::Setting;
 use serde::{Deserialize, Serialize};
 
 pub use balls::{FeatureBall, Similarity, StructureBall, StructureLaw};
@@ -157,6 +158,15 @@ pub enum Prior {
     /// How edges join alike nodes.
     Edges(CleanEdges),
 }
+
+// Settings that several choices have.
+const ON: Setting =
+    Setting::new("on", "PART", "what neighbours differ in: features or structure [what is attacked, else features]")
+        .flag("inference-on");
+const UPDATES: Setting = Setting::new("updates", "K", "updates: neighbours of neighbours are asked from 2 on [2]");
+const RADIUS: Setting =
+    Setting::new("radius", "X", "of the ball: a norm of features, or a share of edges [the thesis' for the dataset]");
+const STOP_EARLY: Setting = Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [false]");
 
 /// Refuses a radius that is none.
 fn check_radius(radius: Option<f64>) -> gnarl_graph::Result<()> {

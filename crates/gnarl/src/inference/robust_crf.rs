@@ -4,7 +4,7 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::balls::{FeatureBall, Similarity, StructureBall, StructureLaw, tried_radii, usual_radius};
-use super::{Around, Crf, Inference, Method, Perturbed, Prior, check_radius};
+use super::{Around, Crf, Inference, Method, ON, Perturbed, Prior, RADIUS, STOP_EARLY, UPDATES, check_radius};
 
 /// RobustCRF's settings. An open sigma or radius has the thesis' value for Cora (tables `crf:tab:param_CRF_features` and
 /// `crf:tab:param_CRF_structure`).
@@ -71,23 +71,14 @@ impl Choice for RobustCrf {
     const NAME: &'static str = "robust-crf";
     const ABOUT: &'static str = "agreement over a ball of inputs (the thesis' RobustCRF)";
     const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "on",
-            "PART",
-            "what neighbours differ in, features or structure [what is attacked, else features]",
-        )
-        .flag("inference-on"),
+        ON,
         Setting::new("neighbours", "L", "neighbours drawn around an input [5]"),
-        Setting::new("updates", "K", "updates: neighbours of neighbours are asked from 2 on [2]"),
+        UPDATES,
         Setting::new("sigma", "X", "weight of the model's own answer, 0 to 1 [the thesis' for the dataset]")
             .flag("crf-sigma"),
-        Setting::new(
-            "radius",
-            "X",
-            "of the ball: a norm of features, or a share of edges [the thesis' for the dataset]",
-        ),
+        RADIUS,
         Setting::new("hard", "BOOL", "average classes instead of probabilities [false]"),
-        Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [false]"),
+        STOP_EARLY,
         Setting::new("law", "LAW", "on structure, how the number of flips is drawn: thesis or uniform [thesis]"),
         Setting::new("tune", "BOOL", "choose sigma and radius by the accuracy on validation nodes [false]")
             .flag("inference-tune"),

@@ -5,7 +5,7 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::balls::{FeatureBall, Similarity, StructureBall, StructureLaw, tried_radii, usual_radius};
-use super::{Around, Crf, Inference, Method, Perturbed, Prior, check_radius};
+use super::{Around, Crf, Inference, Method, ON, Perturbed, Prior, RADIUS, check_radius};
 
 /// Smoothing's settings. An open radius has the thesis' value for Cora.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -48,18 +48,9 @@ impl Choice for Smoothing {
     const NAME: &'static str = "smoothing";
     const ABOUT: &'static str = "the plain average over a ball of inputs (randomised smoothing)";
     const SETTINGS: &'static [Setting] = &[
-        Setting::new(
-            "on",
-            "PART",
-            "what neighbours differ in, features or structure [what is attacked, else features]",
-        )
-        .flag("inference-on"),
+        ON,
         Setting::new("neighbours", "L", "neighbours averaged over [100]"),
-        Setting::new(
-            "radius",
-            "X",
-            "of the ball: a norm of features, or a share of edges [the thesis' for the dataset]",
-        ),
+        RADIUS,
         Setting::new("hard", "BOOL", "average classes instead of probabilities [true]"),
         Setting::new("tune", "BOOL", "choose the radius by the accuracy on validation nodes [false]")
             .flag("inference-tune"),
