@@ -42,6 +42,8 @@ pub mod prelude;
 pub mod robustness;
 pub mod study;
 pub mod tensor;
+#[cfg(test)]
+mod testing;
 pub mod thesis;
 pub mod train;
 pub mod weights;

@@ -1,20 +1,15 @@
 //! Small graphs and models to attack.
 
-use std::sync::atomic::AtomicBool;
-
 use gnarl_graph::Graph;
 use gnarl_graph::generate::{CsbmConfig, csbm};
 
 use super::{Attack, Scene};
 use crate::classifier::{Classifier, WhiteBox};
-use crate::features::FeatureScaling;
-use crate::nn::{Backbone, Network, NetworkConfig};
+use crate::nn::{Backbone, NetworkConfig};
 use crate::operator::OperatorChoice;
 use crate::perturb::Change;
-use crate::task::node::{self, Preparation, Prepared};
-use crate::train::{TrainConfig, Watch, argmax};
-
-const AS_IS: Preparation = Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::AsLoaded };
+use crate::testing;
+use crate::train::{TrainConfig, argmax};
 
 /// 200 nodes in three classes with twelve features and a split.
 pub fn graph(seed: u64) -> Graph {
@@ -28,11 +23,7 @@ fn config(backbone: Backbone) -> NetworkConfig {
 
 /// A model after a short training.
 pub fn trained(graph: &Graph, backbone: Backbone) -> WhiteBox {
-    let prepared = Prepared::new(graph, backbone, AS_IS).unwrap();
-    let (stop, training) = (AtomicBool::new(false), TrainConfig { epochs: 60, ..TrainConfig::default() });
-    let watch = Watch { on_epoch: &|_, _| (), stop: &stop };
-    let network = node::run(&prepared, &config(backbone), &training, &graph.splits()[0], 3, &watch).unwrap().1;
-    WhiteBox::new(network, OperatorChoice::Usual).unwrap()
+    testing::trained(graph, &config(backbone), &TrainConfig { epochs: 60, ..TrainConfig::default() }, 3)
 }
 
 /// A model as it starts.
@@ -42,9 +33,7 @@ pub fn untrained(graph: &Graph, backbone: Backbone) -> WhiteBox {
 
 /// A model as it starts, on an operator.
 pub fn untrained_with(graph: &Graph, backbone: Backbone, operator: OperatorChoice) -> WhiteBox {
-    let prepared = Prepared::new(graph, backbone, Preparation { operator, ..AS_IS }).unwrap();
-    let network: Network = prepared.network(&config(backbone), 5).unwrap();
-    WhiteBox::new(network, operator).unwrap()
+    WhiteBox::new(testing::network(graph, &config(backbone), operator, 5), operator).unwrap()
 }
 
 /// The test nodes of the first split with their classes.

@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(moved(0.0, 1), 0);
         let (few, many): (usize, usize) = ((0..20).map(|s| moved(0.2, s)).sum(), (0..20).map(|s| moved(0.8, s)).sum());
         assert!(few > 0 && many > 2 * few, "{few}, {many}");
-        let e = Configuration::new(7.0).unwrap_err().to_string();
+        let e = Configuration::share(7.0).check().unwrap_err().to_string();
         assert_eq!(e, "configuration: a strength of 7; it must lie in 0 to 1");
     }
 }

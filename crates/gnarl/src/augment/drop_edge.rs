@@ -81,8 +81,8 @@ mod tests {
 
     #[test]
     fn a_rate_that_is_none_is_refused() {
-        let e = DropEdge::new(1.5).unwrap_err().to_string();
+        let e = DropEdge::share(1.5).check().unwrap_err().to_string();
         assert_eq!(e, "dropedge: a strength of 1.5; it must lie in 0 to 1");
-        assert!(DropEdge::new(f64::NAN).is_err());
+        assert!(DropEdge::share(f64::NAN).check().is_err());
     }
 }

@@ -89,6 +89,9 @@ mod tests {
         let mut seen = [0; 5];
         (0..100).for_each(|seed| seen[who(seed)] += 1);
         assert!(seen.iter().all(|&times| times > 0), "any node may be the one: {seen:?}");
-        assert_eq!(DropNode::new(-1.0).unwrap_err().to_string(), "dropnode: a strength of -1; it must lie in 0 to 1");
+        assert_eq!(
+            DropNode::share(-1.0).check().unwrap_err().to_string(),
+            "dropnode: a strength of -1; it must lie in 0 to 1"
+        );
     }
 }

@@ -105,7 +105,7 @@ mod tests {
         }
         let whole = Subgraph::share(0.0).apply(&generate::cycle(9).unwrap(), &mut stream(1, "t", 0)).unwrap();
         assert_eq!(whole.targets(), generate::cycle(9).unwrap().targets(), "all of it, in its order");
-        let e = Subgraph::new(2.0).unwrap_err().to_string();
+        let e = Subgraph::share(2.0).check().unwrap_err().to_string();
         assert_eq!(e, "subgraph: a strength of 2; it must lie in 0 to 1");
     }
 

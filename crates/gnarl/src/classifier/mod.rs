@@ -226,7 +226,7 @@ fn orthonormal_basis(matrix: &Tensor) -> Result<Tensor> {
 mod tests {
     use super::*;
     use crate::nn::testing::assert_close;
-    use crate::nn::{Backbone, NetworkConfig};
+    use crate::nn::{Backbone, NetworkConfig, Shape};
     use gnarl_graph::generate::erdos_renyi;
     use gnarl_graph::random::stream;
     use gnarl_graph::{Features, Labels};
@@ -247,7 +247,7 @@ mod tests {
         let mut with_reduction = Vec::new();
         for (name, backbone) in Backbone::ALL {
             let config = NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
-            let network = Network::new(&config, 40, 3, 1.0, 5).unwrap();
+            let network = Network::new(&config, &Shape::new(40, 3, 1.0), 5).unwrap();
             let model = WhiteBox::new(network, OperatorChoice::Usual).unwrap();
             let Some(reduced) = model.reduced().unwrap() else { continue };
             with_reduction.push(name);
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_graph_with_other_features_is_refused_in_one_line() {
-        let network = Network::new(&NetworkConfig::new(Backbone::Gcn), 41, 3, 1.0, 5).unwrap();
+        let network = Network::new(&NetworkConfig::new(Backbone::Gcn), &Shape::new(41, 3, 1.0), 5).unwrap();
         let e = WhiteBox::new(network, OperatorChoice::Usual).unwrap().scores(&graph()).unwrap_err().to_string();
         assert!(e.contains("40 features, the model takes 41"), "{e}");
     }

@@ -27,8 +27,6 @@ pub struct ExitNetwork {
     config: NetworkConfig,
     in_dim: usize,
     num_classes: usize,
-    /// Of a learnable operator, as every round starts.
-    scalars: Vec<OperatorScalar>,
     params: Params,
     stages: Vec<Parts>,
 }
@@ -87,8 +85,10 @@ impl ExitNetwork {
             let scalars = add_scalars(&mut params, &format!("operator.{t}"), scalars, rng)?;
             stages.push(Parts { hidden, exit, scalars, params: from..params.list().len() });
         }
-        let scalars = shape.scalars.to_vec();
-        Ok(Self { config: config.clone(), in_dim, num_classes, scalars, params, stages })
+        if config.orthogonal_start {
+            params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
+        }
+        Ok(Self { config: config.clone(), in_dim, num_classes, params, stages })
     }
 
     /// Its settings; `layers` is the number of the last exit.
@@ -256,12 +256,9 @@ impl Model for Stage<'_> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::features::FeatureScaling;
     use crate::nn::Network;
     use crate::nn::testing::assert_close;
-    use crate::operator::OperatorChoice;
-    use crate::operator::{Cgso, Initialisation};
-    use crate::task::node::{Preparation, Prepared};
+    use crate::operator::{Cgso, Initialisation, OperatorChoice, Prepared};
     use crate::train::predict;
     use gnarl_graph::generate::{CsbmConfig, csbm};
     use gnarl_graph::operator::ClassicalOperator;
@@ -269,9 +266,14 @@ pub(super) mod tests {
     /// A small graph of noisy classes, ready for a backbone.
     pub(in crate::depth) fn prepared(backbone: Backbone, operator: OperatorChoice) -> (gnarl_graph::Graph, Prepared) {
         let graph = csbm(&CsbmConfig::default(), 0).unwrap();
-        let preparation = Preparation { operator, features: FeatureScaling::AsLoaded };
-        let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
+        let prepared = Prepared::new(&graph, backbone, operator).unwrap();
         (graph, prepared)
+    }
+
+    const NUM_CLASSES: usize = 4;
+
+    fn exits(prepared: &Prepared, config: &NetworkConfig, seed: u64) -> crate::Result<ExitNetwork> {
+        ExitNetwork::new(config, &prepared.shape(NUM_CLASSES), seed)
     }
 
     /// Puts the weights behind exit `l` into a plain network of `l` layers (for `l = 0`, a linear map).
@@ -298,7 +300,7 @@ pub(super) mod tests {
                 }
                 let (_, prepared) = prepared(backbone, operator);
                 let config = NetworkConfig { layers: 4, hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
-                let exits = prepared.exits(&config, 7).unwrap();
+                let exits = exits(&prepared, &config, 7).unwrap();
                 let scores = exits.predict(&prepared.propagation, &prepared.input).unwrap();
                 assert_eq!(scores.len(), 5);
                 for (l, scores) in scores.iter().enumerate() {
@@ -307,10 +309,10 @@ pub(super) mod tests {
                     let config = NetworkConfig { backbone: plain, layers: l.max(1), ..config.clone() };
                     let (propagation, network) = if l == 0 {
                         let propagation = Propagation::from(prepared.propagation.operator.clone());
-                        let (from, to) = (prepared.input.dim(), prepared.labels.num_classes());
+                        let (from, to) = (prepared.input.dim(), NUM_CLASSES);
                         (propagation, Network::new(&config, &Shape::new(from, to, 1.0), 1).unwrap())
                     } else {
-                        (prepared.propagation.clone(), prepared.network(&config, 1).unwrap())
+                        (prepared.propagation.clone(), Network::new(&config, &prepared.shape(NUM_CLASSES), 1).unwrap())
                     };
                     plant(&exits, l, &network);
                     let expected = predict(&network, &propagation, &prepared.input).unwrap();
@@ -324,23 +326,23 @@ pub(super) mod tests {
     #[test]
     fn what_is_no_stack_of_layers_is_refused() {
         let (_, prepared) = prepared(Backbone::Sgc, OperatorChoice::Usual);
-        let e = prepared.exits(&NetworkConfig::new(Backbone::Sgc), 0).unwrap_err().to_string();
+        let e = exits(&prepared, &NetworkConfig::new(Backbone::Sgc), 0).unwrap_err().to_string();
         assert!(e.contains("sgc is not a stack of layers") && e.contains("gcn, gat, gatv2, gin, sage, mlp"), "{e}");
         let wrong = NetworkConfig { hidden: 0, ..NetworkConfig::new(Backbone::Gcn) };
-        assert!(prepared.exits(&wrong, 0).unwrap_err().to_string().contains("hidden must be at least 1"));
+        assert!(exits(&prepared, &wrong, 0).unwrap_err().to_string().contains("hidden must be at least 1"));
     }
 
     #[test]
     fn exits_start_the_same_whatever_comes_after() {
         let (_, prepared) = prepared(Backbone::Gcn, OperatorChoice::Usual);
         let config = |layers| NetworkConfig { layers, hidden: 8, ..NetworkConfig::new(Backbone::Gcn) };
-        let (few, many) = (prepared.exits(&config(2), 3).unwrap(), prepared.exits(&config(5), 3).unwrap());
+        let (few, many) = (exits(&prepared, &config(2), 3).unwrap(), exits(&prepared, &config(5), 3).unwrap());
         for (a, b) in few.params().list().iter().zip(many.params().list()) {
             assert_eq!(a.name, b.name);
             let values = |p: &crate::nn::Param| p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             assert_eq!(values(a), values(b), "{}", a.name);
         }
-        let none = prepared.exits(&config(0), 3).unwrap();
+        let none = exits(&prepared, &config(0), 3).unwrap();
         assert_eq!((none.max_depth(), none.predict(&prepared.propagation, &prepared.input).unwrap().len()), (0, 1));
     }
 }

@@ -60,9 +60,8 @@ mod tests {
     use super::*;
     use crate::depth::exits::tests::prepared;
     use crate::nn::{Backbone, NetworkConfig, Params, Pass};
-    use crate::operator::OperatorChoice;
-    use crate::operator::{Cgso, Initialisation};
-    use crate::task::node::Prepared;
+    use crate::operator::{Cgso, Initialisation, OperatorChoice, Prepared};
+    use crate::testing::labels;
     use crate::train::Model;
     use gnarl_graph::Graph;
     use gnarl_graph::operator::ClassicalOperator;
@@ -79,9 +78,9 @@ mod tests {
     fn train_all(graph: &Graph, prepared: &Prepared, layers: usize, scheme: Scheme, batch_norm: bool) -> ExitNetwork {
         let backbone = if batch_norm { Backbone::Gin } else { Backbone::Gcn };
         let config = NetworkConfig { layers, hidden: 8, batch_norm, ..NetworkConfig::new(backbone) };
-        let exits = prepared.exits(&config, 3).unwrap();
-        let Prepared { propagation, input, labels, .. } = prepared;
-        let problem = Problem { propagation, input, labels, split: &graph.splits()[0] };
+        let exits = ExitNetwork::new(&config, &prepared.shape(labels(graph).num_classes()), 3).unwrap();
+        let Prepared { propagation, input, .. } = prepared;
+        let problem = Problem::new(propagation, input, labels(graph), &graph.splits()[0]);
         let training = TrainConfig { epochs: 8, ..TrainConfig::default() };
         let trained = train_exits(&exits, &problem, scheme, &training, 5, &Watch::quiet()).unwrap();
         assert_eq!(trained.len(), scheme.num_trainings(layers));
@@ -94,13 +93,13 @@ mod tests {
         for operator in [OperatorChoice::Usual, learned()] {
             let (graph, prepared) = prepared(Backbone::Gcn, operator);
             let config = NetworkConfig { layers: 3, hidden: 8, ..NetworkConfig::new(Backbone::Gcn) };
-            let exits = prepared.exits(&config, 3).unwrap();
-            let Prepared { propagation, input, labels, .. } = &prepared;
+            let exits = ExitNetwork::new(&config, &prepared.shape(labels(&graph).num_classes()), 3).unwrap();
+            let Prepared { propagation, input, .. } = &prepared;
             let training = TrainConfig { epochs: 3, keep: crate::train::Keep::Last, ..TrainConfig::default() };
             let mut frozen = input.clone();
             for t in 0..=3 {
                 let stage = exits.stage(t);
-                let problem = Problem { propagation, input: &frozen, labels, split: &graph.splits()[0] };
+                let problem = Problem::new(propagation, &frozen, labels(&graph), &graph.splits()[0]);
                 let before = values(exits.params());
                 train(&stage, &problem, &training, 1, &Watch::quiet()).unwrap();
                 let after = values(exits.params());

@@ -147,7 +147,11 @@ mod tests {
     #[test]
     fn the_shortcut_weighs_neighbours_alike() {
         let graph = graph(30, 40);
-        let network = Network::new(&NetworkConfig { hidden: 4, ..NetworkConfig::new(Backbone::Gcn) }, 40, 3, 1.0, 5);
+        let network = Network::new(
+            &NetworkConfig { hidden: 4, ..NetworkConfig::new(Backbone::Gcn) },
+            &crate::nn::Shape::new(40, 3, 1.0),
+            5,
+        );
         let model = WhiteBox::new(network.unwrap(), OperatorChoice::Usual).unwrap();
         assert!(model.reduced().unwrap().is_some());
         // Classes of a hundred draws: by weights of one, every share is a whole number of hundredths.

@@ -471,9 +471,9 @@ impl Course for HeadCourse<'_> {
 mod tests {
     use super::*;
     use crate::features::FeatureScaling;
+    use crate::model::graph_data::{GraphPreparation, NodeFeatures};
     use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, Readout};
     use crate::operator::OperatorChoice;
-    use crate::task::graph::{GraphPreparation, NodeFeatures};
     use crate::weights::{Orthonormal, WeightsChoice};
     use gnarl_graph::{Graph, generate};
 
@@ -490,7 +490,7 @@ mod tests {
         let (ids, classes): (Vec<u32>, Vec<u32>) = (0..129).map(|i| (i, i % 3)).unzip();
         let (operator, features) = (OperatorChoice::Usual, FeatureScaling::AsLoaded);
         let preparation = GraphPreparation { operator, features, node_features: NodeFeatures::of(&graphs) };
-        let (free, orthonormal) = (WeightsChoice::Free, WeightsChoice::Orthonormal(Orthonormal::default()));
+        let (free, orthonormal) = (WeightsChoice::FREE, WeightsChoice::Orthonormal(Orthonormal::default()));
         for (backbone, batch_norm, weights) in [
             (Backbone::Gcn, false, free),
             (Backbone::Gcn, false, orthonormal),

@@ -357,7 +357,7 @@ mod tests {
             assert!(data.first.is_some(), "{backbone}");
             let network = NetworkConfig { hidden: 6, dropout: 0.0, ..NetworkConfig::new(backbone) };
             let config = ClassifierConfig { network, readout: Readout::Sum, head_dropout: 0.0 };
-            let classifier = GraphClassifier::new(&config, data.in_dim(), 2, 0.0, 1).unwrap();
+            let classifier = GraphClassifier::new(&config, &data.shape(2), 1).unwrap();
             let batch = data.batch(&[0]).unwrap();
             let (propagation, input) = (
                 propagation_of_union(TASK, &graph, graphs, backbone, OperatorChoice::Usual).unwrap(),

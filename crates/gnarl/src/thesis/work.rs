@@ -398,3 +398,17 @@ fn on_one_core<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     pool.map_err(|e| GraphError::argument("seconds on one core", e.to_string()))?.install(work)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_layers_are_a_linear_map_and_the_first_of_equals_is_best() {
+        let at = |backbone, depth| (at_depth(backbone, depth).backbone, at_depth(backbone, depth).network.layers);
+        assert_eq!(at(Backbone::Gin, 0), (Backbone::Mlp, Some(0)));
+        assert_eq!(at(Backbone::Gcn, 4), (Backbone::Gcn, Some(4)));
+        assert_eq!(at(Backbone::Gcnii, 0), (Backbone::Gcnii, Some(0)));
+        assert_eq!((first_best(&[1.0, 3.0, 3.0, 2.0]), first_best(&[5.0])), (1, 0));
+    }
+}

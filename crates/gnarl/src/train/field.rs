@@ -88,9 +88,7 @@ mod tests {
     use super::*;
     use crate::features::FeatureScaling;
     use crate::nn::{Backbone, Network, NetworkConfig, Pass};
-    use crate::operator::OperatorChoice;
-    use crate::operator::{Cgso, Initialisation};
-    use crate::task::node::{Preparation, Prepared};
+    use crate::operator::{Cgso, Initialisation, OperatorChoice, Prepared};
     use crate::tensor::masked_cross_entropy;
     use gnarl_graph::operator::ClassicalOperator;
     use gnarl_graph::{CsrMatrix, Features, Graph, Labels};
@@ -125,6 +123,7 @@ mod tests {
     #[test]
     fn the_field_gives_what_the_whole_graph_gives() {
         let (graph, items) = ring();
+        let graph = FeatureScaling::RowNormalised.scaled(&graph).unwrap();
         let learned = |centrality: &str| {
             let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
             OperatorChoice::Cgso(Cgso { centrality: centrality.parse().unwrap(), init })
@@ -141,11 +140,10 @@ mod tests {
                 if backbone.fixed_operator().is_some() && operator != OperatorChoice::Usual {
                     continue;
                 }
-                let preparation = Preparation { operator, features: FeatureScaling::RowNormalised };
-                let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
+                let prepared = Prepared::new(&graph, backbone, operator).unwrap();
                 let config = NetworkConfig { layers, hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
-                let network = prepared.network(&config, 3).unwrap();
-                let targets = Targets::new(&items, &prepared.labels);
+                let network = Network::new(&config, &prepared.shape(3), 3).unwrap();
+                let targets = Targets::new(&items, graph.labels().unwrap());
                 let (propagation, input) = (&prepared.propagation, &prepared.input);
                 let field = Field::new(propagation, input, &targets, network.reach()).unwrap();
                 let whole = Field::new(propagation, input, &targets, None).unwrap();
@@ -163,9 +161,8 @@ mod tests {
         let star = gnarl_graph::generate::star(30).unwrap();
         let labels = Labels::new(vec![Some(0); 30], 1).unwrap();
         let star = star.with_labels(labels).unwrap();
-        let preparation = Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::AsLoaded };
-        let prepared = Prepared::new(&star, Backbone::Gcn, preparation).unwrap();
-        let targets = Targets::new(&(0..30).collect::<Vec<_>>(), &prepared.labels);
+        let prepared = Prepared::new(&star, Backbone::Gcn, OperatorChoice::Usual).unwrap();
+        let targets = Targets::new(&(0..30).collect::<Vec<_>>(), star.labels().unwrap());
         let field = Field::new(&prepared.propagation, &prepared.input, &targets, Some(2)).unwrap();
         assert!(field.propagation.rounds.is_empty());
         assert_eq!(field.targets.items, targets.items);

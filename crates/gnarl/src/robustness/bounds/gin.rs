@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn a_node_adds_its_own_message() {
         let config = NetworkConfig { hidden: 1, layers: 1, bias: false, ..NetworkConfig::new(Backbone::Gin) };
-        let network = Network::new(&config, 1, 1, 1.0, 1).unwrap();
+        let network = Network::new(&config, &crate::nn::Shape::new(1, 1, 1.0), 1).unwrap();
         ["layers.0.mlp.0.weight", "layers.0.mlp.1.weight"].iter().for_each(|w| plant(network.params(), w, &[1.0]));
         let model = WhiteBox::new(network, OperatorChoice::Usual).unwrap();
         let graph = with_features(path(2).unwrap(), 1, vec![3.0, 4.0]);

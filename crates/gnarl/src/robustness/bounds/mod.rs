@@ -222,30 +222,23 @@ fn total(norms: &[f64]) -> f64 {
 mod tests {
     use super::testing::{assert_holds, config, moved, random_features, try_to_break_features};
     use super::*;
-    use crate::features::FeatureScaling;
-    use crate::nn::{Network, NetworkConfig};
+    use crate::nn::{Network, NetworkConfig, Shape};
     use crate::operator::OperatorChoice;
     use crate::perturb::{FlipBall, FlipLaw, flipped};
-    use crate::task::node::{self, Preparation, Prepared};
-    use crate::train::{TrainConfig, Watch};
+    use crate::testing::trained;
+    use crate::train::TrainConfig;
     use crate::weights::{Orthonormal, WeightsChoice};
     use gnarl_graph::generate::{CsbmConfig, csbm, erdos_renyi};
     use gnarl_graph::random::stream;
-    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn trained_networks_keep_their_bounds() {
         let graph = csbm(&CsbmConfig::default(), 0).unwrap();
-        let preparation = Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::AsLoaded };
-        let (stop, split) = (AtomicBool::new(false), &graph.splits()[0]);
-        let watch = Watch { on_epoch: &|_, _| (), stop: &stop };
         for backbone in [Backbone::Gcn, Backbone::Gin] {
-            for weights in [WeightsChoice::Free, WeightsChoice::Orthonormal(Orthonormal::default())] {
+            for weights in [WeightsChoice::FREE, WeightsChoice::Orthonormal(Orthonormal::default())] {
                 let network = NetworkConfig { weights, ..config(backbone, 2) };
                 let training = TrainConfig { epochs: 30, ..TrainConfig::default() };
-                let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
-                let (_, network) = node::run(&prepared, &network, &training, split, 1, &watch).unwrap();
-                let model = WhiteBox::new(network, OperatorChoice::Usual).unwrap();
+                let model = trained(&graph, &network, &training, 1);
                 let what = format!("trained {backbone}, {weights}");
                 try_to_break_features(&model, &graph, 6, &what);
                 let bounds = Bounds::new(&model, &graph).unwrap();
@@ -265,8 +258,9 @@ mod tests {
     #[test]
     fn what_no_bound_covers_is_said_in_one_line() {
         let graph = random_features(erdos_renyi(8, 0.4, 1).unwrap(), 5);
-        let network =
-            |config: &NetworkConfig| WhiteBox::new(Network::new(config, 5, 3, 1.0, 1).unwrap(), OperatorChoice::Usual);
+        let network = |config: &NetworkConfig| {
+            WhiteBox::new(Network::new(config, &Shape::new(5, 3, 1.0), 1).unwrap(), OperatorChoice::Usual)
+        };
         for backbone in [Backbone::Gat, Backbone::Sage, Backbone::Appnp, Backbone::JkCat] {
             let config = NetworkConfig { hidden: 8, ..NetworkConfig::new(backbone) };
             let e = Bounds::new(&network(&config).unwrap(), &graph).unwrap_err().to_string();

@@ -9,7 +9,7 @@ use rand::RngExt;
 use super::{Bound, Bounds, Budget, Distance};
 use crate::classifier::{Classifier, WhiteBox, to_matrix};
 use crate::nn::testing::plant;
-use crate::nn::{Backbone, Input, Network, NetworkConfig};
+use crate::nn::{Backbone, Input, Network, NetworkConfig, Shape};
 use crate::operator::OperatorChoice;
 use crate::perturb::{Ball, Norm, Sampler};
 use crate::robustness::answer::{Answer, Moved};
@@ -30,7 +30,7 @@ pub fn random_features(graph: Graph, dim: usize) -> Graph {
 
 /// A network of random weights and biases.
 pub fn model(config: &NetworkConfig, in_dim: usize, operator: OperatorChoice, seed: u64) -> WhiteBox {
-    let network = Network::new(config, in_dim, 3, 1.0, seed).unwrap();
+    let network = Network::new(config, &Shape::new(in_dim, 3, 1.0), seed).unwrap();
     let rng = &mut stream(seed, "bound test", 1);
     for p in network.params().list() {
         let spread = if p.var.rank() == 1 { 1.0 } else { 0.8 };
@@ -47,7 +47,7 @@ pub fn config(backbone: Backbone, layers: usize) -> NetworkConfig {
 /// A network of planted weights without bias.
 pub fn planted(operator: Op, in_dim: usize, classes: usize, weights: &[&[f32]]) -> WhiteBox {
     let config = NetworkConfig { hidden: 1, layers: weights.len(), ..NetworkConfig::new(Backbone::Gcn) };
-    let network = Network::new(&config, in_dim, classes, 1.0, 1).unwrap();
+    let network = Network::new(&config, &Shape::new(in_dim, classes, 1.0), 1).unwrap();
     weights.iter().enumerate().for_each(|(i, w)| plant(network.params(), &format!("layers.{i}.weight"), w));
     WhiteBox::new(network, OperatorChoice::Classical(operator)).unwrap()
 }

@@ -147,9 +147,12 @@ pub fn find(name: &str) -> gnarl_graph::Result<&'static Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::thesis::cell::{CellConfig, Work};
+    use crate::thesis::cell::CellConfig;
+    use crate::thesis::measure::Measure;
     use crate::thesis::recipe::Recipe;
-    use crate::thesis::table::{Figure, Measure, OOM, Spec, acc, count, dataset_name, value};
+    use crate::thesis::table::{Figure, OOM, Spec, acc, count, dataset_name, value};
+    use crate::thesis::work::Work;
+    use gnarl_graph::dataset::Task;
 
     #[test]
     fn every_table_is_sound() {
@@ -172,16 +175,16 @@ mod tests {
                     let config = CellConfig::new(row.spec, dataset, recipe, 10, 0).unwrap();
                     match (row.spec, &config.work) {
                         (Spec::Missing(what), Work::Missing(said)) => assert_eq!(what, *said),
-                        (Spec::Attacked { model, .. }, Work::Attacked(runs)) => {
-                            runs.network.check().unwrap();
-                            assert_eq!(runs.network.weights, model.weights, "{}: {}", table.name, row.label);
-                            let chapter = if recipe == Recipe::Thesis { model.chapter } else { recipe };
+                        (Spec::Attacked { subject, .. }, Work::Attacked(runs)) => {
+                            runs.model.plan(Task::Node).unwrap();
+                            assert_eq!(runs.model.weights, subject.weights, "{}: {}", table.name, row.label);
+                            let chapter = if recipe == Recipe::Thesis { subject.chapter } else { recipe };
                             assert_eq!(runs.recipe, chapter, "{}: {}", table.name, row.label);
                         }
                         (Spec::Graphs { classifier, measure }, Work::Graphs(runs)) => {
-                            runs.network.check().unwrap();
-                            assert_eq!((runs.recipe, runs.more.augment), (recipe, classifier.augment), "{}", row.label);
-                            assert_eq!(runs.more.augmentation.density, classifier.density, "{}", row.label);
+                            runs.model.plan(Task::Graph).unwrap();
+                            let names = (runs.model.augment.name(), classifier.augment.name());
+                            assert_eq!((runs.recipe, names.0), (recipe, names.1), "{}", row.label);
                             assert_eq!(runs.more.timed, measure != Measure::TestAccuracy, "{}", row.label);
                         }
                         (spec, work) => assert!(
