@@ -14,12 +14,14 @@
 //! | [`classifier`] | a trained model as attacks and inference see it: a graph in, class scores out |
 //! | [`robustness`] | how far answers move when inputs do: estimates and bounds |
 //! | [`attack`] | changes to features and edges that make answers wrong, within a budget |
+//! | [`defense`] | changes to a graph before a model sees it |
 //! | [`inference`] | the inference axis: agreement over a neighbourhood of inputs |
 //! | [`experiment`] | the thesis' tables as data, and the runner |
 
 pub mod attack;
 pub mod augment;
 pub mod classifier;
+pub mod defense;
 pub mod depth;
 pub mod error;
 pub mod experiment;
