@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Args;
-use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, DensityKind, Draws, Through};
+use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, Density, Draws, Through};
 use gnarl::nn::{ClassifierConfig, Readout};
 use gnarl::operator::Initialisation;
 use gnarl::operator::OperatorChoice;
@@ -104,7 +104,7 @@ pub struct StudyArgs {
     /// Of --augment gratin: what new vectors of a class are drawn from: mixture (of Gaussians), shrunken (one Gaussian for few vectors)
     /// or shared (one with a covariance that all classes share) [default: mixture]
     #[arg(long, value_name = "NAME")]
-    pub density: Option<DensityKind>,
+    pub density: Option<Density>,
     /// Of --augment retrain and gratin: how many vectors of each class stand beside the original ones, repeated or drawn: as-many (as
     /// there are; retrain repeats none) or level (up to twice the graphs of the largest class) [default: as-many]
     #[arg(long, value_name = "HOW")]

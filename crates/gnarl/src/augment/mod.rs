@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 
 pub use configuration::Configuration;
 pub use corruption::Corruption;
-pub use density::{Components, DensityKind};
+pub use density::{Components, Density};
 pub use draws::Draws;
 pub use drop_edge::DropEdge;
 pub use drop_node::DropNode;
@@ -137,7 +137,8 @@ pub struct AugmentSettings {
     /// do it; one copy for all epochs stands beside its graph, as GRATIN's vectors do.
     pub copies: Copies,
     /// Of GRATIN: what new vectors are drawn from.
-    pub density: DensityKind,
+    #[serde(serialize_with = "by_name")]
+    pub density: Density,
     /// Of fresh heads: how many vectors of each class they get beside the original ones.
     pub draws: Draws,
     /// Of GRATIN: the share of new vectors to keep, those of most influence on the validation graphs; `None` for all, unasked.
@@ -146,6 +147,11 @@ pub struct AugmentSettings {
     pub through: Through,
     /// Whether the influence of every new vector, and what keeping the best of them does, is found out.
     pub study: bool,
+}
+
+/// A density by its name alone: how many Gaussians a mixture has is stored by the task.
+fn by_name<S: serde::Serializer>(density: &Density, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(density.name())
 }
 
 /// Which parameters influence is taken through.
@@ -185,7 +191,7 @@ impl Default for AugmentSettings {
         Self {
             strength: None,
             copies: Copies::EachEpoch,
-            density: DensityKind::Mixture,
+            density: density::Mixture::new().into(),
             draws: Draws::AsMany,
             select: None,
             through: Through::Head,

@@ -470,7 +470,8 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::augment::{Augment, DensityKind};
+    use crate::augment::Augment;
+    use crate::augment::density::{Density, Shared};
     use crate::experiment::graphs::{Classifier, accuracy};
     use crate::experiment::table::{best_depth, gcn, st, vanilla};
 
@@ -506,7 +507,7 @@ mod tests {
         // GRATIN as it was before a row could say what it draws from: the mixture's row is the same cell.
         let gratin = Classifier::new(Backbone::Gcn).with(Augment::Gratin);
         assert_eq!(name(accuracy(gratin), "MUTAG"), "ac8aba1ff8af3d68.json");
-        let shared = accuracy(gratin.drawn_from(DensityKind::Shared));
+        let shared = accuracy(gratin.drawn_from(Density::Shared(Shared {})));
         assert_ne!(name(shared, "MUTAG"), name(accuracy(gratin), "MUTAG"));
     }
 

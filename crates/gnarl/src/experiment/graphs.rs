@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cell::{Measured, Nothing, Runs};
 use super::table::{Measure, Spec};
-use crate::augment::{Augment, AugmentSettings, Components, Copies, Corruption, DensityKind};
+use crate::augment::{Augment, AugmentSettings, Components, Copies, Corruption, Density, density};
 use crate::error::Result;
 use crate::nn::{Backbone, ClassifierConfig, Readout};
 use crate::task::graph::{self, GraphConfig, GraphPreparation, NodeFeatures, PreparedSet, Run, TrainingCorruption};
@@ -31,7 +31,7 @@ pub struct Classifier {
     /// Of changed graphs: how often a training graph is changed.
     pub copies: Copies,
     /// Of GRATIN: what new vectors are drawn from.
-    pub density: DensityKind,
+    pub density: Density,
     /// The share of the training graphs' edges that is changed at random.
     pub corrupted: Option<f64>,
     /// Deviation of the noise on hidden representations while training.
@@ -41,7 +41,7 @@ pub struct Classifier {
 impl Classifier {
     /// A network trained on the training graphs as they are.
     pub const fn new(backbone: Backbone) -> Self {
-        let (augment, copies, density) = (Augment::None, Copies::EachEpoch, DensityKind::Mixture);
+        let (augment, copies, density) = (Augment::None, Copies::EachEpoch, Density::Mixture(density::Mixture::new()));
         Self { backbone, augment, copies, density, corrupted: None, noise: 0.0 }
     }
 
@@ -56,7 +56,7 @@ impl Classifier {
     }
 
     /// With new vectors from this density in place of a mixture.
-    pub const fn drawn_from(self, density: DensityKind) -> Self {
+    pub const fn drawn_from(self, density: Density) -> Self {
         Self { density, ..self }
     }
 
@@ -118,7 +118,7 @@ impl Classifier {
         if !is_shown {
             return Some(format!("shows {measure:?}, which {} does not have", self.augment));
         }
-        if self.density != DensityKind::Mixture && self.augment != Augment::Gratin {
+        if !matches!(self.density, Density::Mixture(_)) && self.augment != Augment::Gratin {
             return Some(format!("draws from {}, which {} does not do", self.density, self.augment));
         }
         self.corrupted.and_then(|share| Corruption::new(share).err()).map(|e| e.to_string())

@@ -495,7 +495,7 @@ mod tests {
     use super::super::attacked::{DICE, defended, noise, under};
     use super::super::graphs::{accuracy, augmentation_time, graph_training_time};
     use super::*;
-    use crate::augment::DensityKind;
+    use crate::augment::density::{Density, Shared};
     use crate::task::recipe::Recipe;
 
     #[test]
@@ -546,7 +546,7 @@ mod tests {
         );
         const TOO_MUCH: Row = Row { spec: accuracy(PLAIN.corrupted(1.5)), ..ROW };
         assert!(flaw(Table { rows: &[TOO_MUCH], ..GOOD }).starts_with("a: corruption: a share of 1.5"));
-        const UNDRAWN: Row = Row { spec: accuracy(PLAIN.drawn_from(DensityKind::Shared)), ..ROW };
+        const UNDRAWN: Row = Row { spec: accuracy(PLAIN.drawn_from(Density::Shared(Shared {}))), ..ROW };
         assert_eq!(flaw(Table { rows: &[UNDRAWN], ..GOOD }), "a: draws from shared, which none does not do");
         const IN_SECONDS: Row = Row { spec: graph_training_time(PLAIN), figures: &[value(812.5, 0.1)], ..ROW };
         assert_eq!(Table { rows: &[IN_SECONDS], ..GOOD }.flaw(), None);

@@ -14,7 +14,7 @@ use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 
-use super::{Density, FitReport};
+use super::{FitReport, FittedDensity};
 use crate::tensor::simd_dispatch;
 
 const OP: &str = "mixture";
@@ -83,13 +83,13 @@ pub struct Component {
 
 /// A fitted mixture.
 #[derive(Debug, Clone)]
-pub struct Mixture {
+pub struct GaussianMixture {
     components: Vec<Component>,
     dim: usize,
     report: FitReport,
 }
 
-impl Mixture {
+impl GaussianMixture {
     /// Fits a mixture to the rows of `points`. O(points · components · dim²) an iteration.
     pub fn fit(points: &DenseMatrix<f64>, settings: &MixtureSettings, seed: u64) -> Result<Self> {
         settings.check(points)?;
@@ -148,7 +148,7 @@ impl Mixture {
     }
 }
 
-impl Density for Mixture {
+impl FittedDensity for GaussianMixture {
     fn dim(&self) -> usize {
         self.dim
     }
@@ -339,7 +339,7 @@ mod tests {
     fn one_component_is_the_sample_mean_and_covariance() {
         // Mean (2, 1); squares about it: (4 + 0 + 4) / 3, (1 + 4 + 1) / 3, products (2 + 0 - 2) / 3.
         let points = matrix(&[&[0.0, 0.0], &[2.0, 3.0], &[4.0, 0.0]]);
-        let fitted = Mixture::fit(&points, &MixtureSettings::new(1), 1).unwrap();
+        let fitted = GaussianMixture::fit(&points, &MixtureSettings::new(1), 1).unwrap();
         let Component { weight, mean, covariance, .. } = &fitted.components()[0];
         let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(close(*weight, 1.0) && close(mean[0], 2.0) && close(mean[1], 1.0));
@@ -354,7 +354,7 @@ mod tests {
 
     #[test]
     fn finds_two_clouds_and_draws_from_them() {
-        let fitted = Mixture::fit(&two_clouds(3000, 1), &MixtureSettings::new(2), 2).unwrap();
+        let fitted = GaussianMixture::fit(&two_clouds(3000, 1), &MixtureSettings::new(2), 2).unwrap();
         let mut components = fitted.components().to_vec();
         components.sort_by(|a, b| a.weight.total_cmp(&b.weight));
         let near = |got: &[f64], expected: &[f64], tolerance: f64| {
@@ -382,7 +382,7 @@ mod tests {
             let points = two_clouds(60, seed);
             for components in [1, 2, 5, 9] {
                 let settings = MixtureSettings { tolerance: 0.0, ..MixtureSettings::new(components) };
-                let fitted = Mixture::fit(&points, &settings, seed).unwrap();
+                let fitted = GaussianMixture::fit(&points, &settings, seed).unwrap();
                 let curve = &fitted.report().curve;
                 assert!(curve.windows(2).all(|w| w[1] > w[0] - 1e-4), "seed {seed}: {curve:?}");
             }
@@ -399,12 +399,13 @@ mod tests {
             (vec![[1.0, 0.0], [2.0, 0.0], [4.0, 0.0], [8.0, 0.0]], 2, 2),
         ] {
             let points = DenseMatrix::new(rows.len(), 2, rows.concat()).unwrap();
-            let fitted = Mixture::fit(&points, &MixtureSettings::new(components), 1).unwrap();
+            let fitted = GaussianMixture::fit(&points, &MixtureSettings::new(components), 1).unwrap();
             assert_eq!(fitted.report().components, left);
             let x = fitted.sample(&mut stream(1, "mixture test", 2));
             assert!(x.iter().all(|v| v.is_finite()) && fitted.log_density(&x).is_finite());
         }
-        let refusal = |points: &DenseMatrix<f64>, settings| Mixture::fit(points, &settings, 1).unwrap_err().to_string();
+        let refusal =
+            |points: &DenseMatrix<f64>, settings| GaussianMixture::fit(points, &settings, 1).unwrap_err().to_string();
         let none = DenseMatrix::new(0, 2, vec![]).unwrap();
         assert_eq!(refusal(&none, MixtureSettings::new(1)), "mixture: 0 points of 2 numbers, at least one is needed");
         let nan = matrix(&[&[0.0, 1.0], &[f64::NAN, 0.0]]);
@@ -413,7 +414,7 @@ mod tests {
         assert!(refusal(&one, MixtureSettings::new(0)).contains("at least one component"));
         let settings = MixtureSettings { regularisation: 0.0, ..MixtureSettings::new(1) };
         assert!(refusal(&one, settings).contains("the second above 0"));
-        let e = Mixture::fit_from(&one, &MixtureSettings::new(1), &[1]).unwrap_err().to_string();
+        let e = GaussianMixture::fit_from(&one, &MixtureSettings::new(1), &[1]).unwrap_err().to_string();
         assert!(e.contains("a start in 1 clusters needs one of them for each of 1 points"), "{e}");
     }
 
@@ -422,7 +423,7 @@ mod tests {
         let points = two_clouds(500, 4);
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| Mixture::fit(&points, &MixtureSettings::new(4), 5).unwrap().report().clone())
+            pool.install(|| GaussianMixture::fit(&points, &MixtureSettings::new(4), 5).unwrap().report().clone())
         };
         assert_eq!(run(1), run(3));
     }

@@ -1,7 +1,8 @@
 //! `gen:tab:ablation_GCN` (ch. 7): what GRATIN's vectors are drawn from, with the GCN backbone.
 
 use super::holes::{COPULA, DENSITIES, FOLDS, GAN, KERNELS, READ_AGAINST_RETRAIN, VARIATIONAL};
-use crate::augment::{Augment, DensityKind};
+use crate::augment::Augment;
+use crate::augment::density::{Density, Shared, Shrunken};
 use crate::experiment::graphs::{Classifier, accuracy};
 use crate::experiment::table::{Baseline, Figure, Row, Spec, Table, acc};
 use crate::nn::Backbone;
@@ -52,12 +53,12 @@ const ROWS: &[Row] = &[
     },
     Row {
         label: "one Gaussian, shrunken (ours)",
-        spec: accuracy(GCN.with(Augment::Gratin).drawn_from(DensityKind::Shrunken)),
+        spec: accuracy(GCN.with(Augment::Gratin).drawn_from(Density::Shrunken(Shrunken {}))),
         figures: &[Figure::Absent; 5],
     },
     Row {
         label: "one Gaussian, shared covariance (ours)",
-        spec: accuracy(GCN.with(Augment::Gratin).drawn_from(DensityKind::Shared)),
+        spec: accuracy(GCN.with(Augment::Gratin).drawn_from(Density::Shared(Shared {}))),
         figures: &[Figure::Absent; 5],
     },
     Row { label: "retrain (ours)", spec: accuracy(GCN.with(Augment::Retrain)), figures: &[Figure::Absent; 5] },

@@ -143,7 +143,7 @@ pub fn augmented_head(on: &Trainee<'_>, config: &GraphConfig, seed: u64, watch: 
 
     let AugmentSettings { density, select, study, .. } = config.augmentation;
     let vectors = original.to_matrix()?;
-    let drawing = Drawing { density, components: config.components, draws };
+    let drawing = Drawing { density: density.with_components(config.components), draws };
     let drawn = gratin::draw(&vectors, &original.classes, &drawing, seed)?;
     let mut aside = Duration::ZERO;
     let before_influence = Instant::now();
