@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use gnarl::augment::network_influence::{Items, NetworkInfluence};
-use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, DensityKind, Draws, Through};
+use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, Density, Draws, Through};
 use gnarl::features::FeatureScaling;
 use gnarl::nn::{Backbone, GraphClassifier, Param, Pass};
 use gnarl::operator::OperatorChoice;
@@ -252,10 +252,11 @@ fn levelled_classes_have_a_control_of_their_own() {
         let prepared = PreparedSet::new(&set, &config, 5).unwrap();
         graph::runs(&prepared, &config, &uneven, 1, 5, &quiet(&stop)).unwrap()
     };
-    let as_many = with(Augment::Retrain, DensityKind::Mixture, Draws::AsMany);
-    let level = with(Augment::Retrain, DensityKind::Mixture, Draws::Level);
+    let as_many = with(Augment::Retrain, Density::Mixture(Default::default()), Draws::AsMany);
+    let level = with(Augment::Retrain, Density::Mixture(Default::default()), Draws::Level);
     assert_ne!(results(&as_many), results(&level), "repeating the rare class changes its head");
-    for (name, density) in DensityKind::ALL {
+    for density in Density::all() {
+        let name = density.name();
         let gratin = with(Augment::Gratin, density, Draws::Level);
         for (run, control) in gratin.iter().zip(&level) {
             let before = run.fresh_head.as_ref().unwrap();

@@ -450,7 +450,8 @@ fn cell_of<'a>(report: &'a Report, label: &str) -> &'a gnarl::experiment::report
 
 #[test]
 fn a_cell_of_graphs_is_what_the_task_gives() {
-    use gnarl::augment::{Augment, Copies, Corruption, DensityKind};
+    use gnarl::augment::density::{Density, Shared, Shrunken};
+    use gnarl::augment::{Augment, Copies, Corruption};
     use gnarl::experiment::tables;
     use gnarl::task::graph::TrainingCorruption;
     let dir = tempfile::tempdir().unwrap();
@@ -496,8 +497,8 @@ fn a_cell_of_graphs_is_what_the_task_gives() {
     assert_eq!(runs(&densities, "GMM w/ EM"), runs(&report, "GRATIN"));
     assert_eq!(cell_of(&densities, "Copula").message.as_deref(), Some("copulas are not in gnarl yet"));
     for (label, density) in [
-        ("one Gaussian, shrunken (ours)", DensityKind::Shrunken),
-        ("one Gaussian, shared covariance (ours)", DensityKind::Shared),
+        ("one Gaussian, shrunken (ours)", Density::Shrunken(Shrunken {})),
+        ("one Gaussian, shared covariance (ours)", Density::Shared(Shared {})),
     ] {
         let alone = by_task(&settings, Augment::Gratin, 3, |config| config.augmentation.density = density);
         assert_eq!(runs(&densities, label), alone, "{label}");

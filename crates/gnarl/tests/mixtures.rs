@@ -1,6 +1,6 @@
 //! Mixtures against scikit-learn, from the same start, and shrunken covariances (`tests/golden/make_mixtures.py`).
 
-use gnarl::augment::density::{Density, Mixture, MixtureSettings, gaussian};
+use gnarl::augment::density::{FittedDensity, GaussianMixture, MixtureSettings, gaussian, shared, shrunken};
 use gnarl_graph::DenseMatrix;
 use serde::Deserialize;
 
@@ -47,7 +47,8 @@ fn agrees_with_scikit_learn() {
     for case in golden.mixtures {
         let name = &case.name;
         let points = DenseMatrix::new(case.points.len(), case.points[0].len(), case.points.concat()).unwrap();
-        let fitted = Mixture::fit_from(&points, &MixtureSettings::new(case.components), &case.clusters).unwrap();
+        let fitted =
+            GaussianMixture::fit_from(&points, &MixtureSettings::new(case.components), &case.clusters).unwrap();
         for (k, component) in fitted.components().iter().enumerate() {
             assert_close(&[component.weight], &[case.weights[k]], name);
             assert_close(&component.mean, &case.means[k], name);
@@ -76,9 +77,9 @@ fn covariances_shrink_as_in_scikit_learn() {
         let points = DenseMatrix::new(case.points.len(), d, case.points.concat()).unwrap();
         let mut expected = case.covariance.concat();
         (0..d).for_each(|a| expected[a * d + a] += MixtureSettings::new(1).regularisation);
-        let alone = gaussian::shrunken(&points).unwrap();
+        let alone = shrunken::gaussian(&points).unwrap();
         let centred = gaussian::deviations(&points, &gaussian::mean(&points));
-        let shared = gaussian::shared(&points, &centred).unwrap();
+        let shared = shared::gaussian(&points, &centred).unwrap();
         for fitted in [alone, shared] {
             assert_close(&fitted.components()[0].covariance, &expected, &case.name);
         }

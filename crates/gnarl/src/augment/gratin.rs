@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::density::gaussian::{deviations, mean};
-use super::density::{Components, DensityKind, FitReport};
+use super::density::{Components, Density, FitReport, Mixture};
 use super::draws::Draws;
 use super::retrain::{DRAWS, EPOCHS, HEAD_EPOCHS, check_epochs};
 use super::{Augmentation, FreshHead, Through};
@@ -19,7 +19,7 @@ use crate::tensor::simd_dispatch;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Gratin {
     /// What new vectors of a class are drawn from.
-    pub density: DensityKind,
+    pub density: Density,
     /// Of mixtures: how many Gaussians a class has; the best by BIC where nothing is said.
     pub components: Option<Components>,
     /// How many of each class.
@@ -36,7 +36,7 @@ impl Gratin {
     /// Mixtures by BIC, as many vectors as there are.
     pub const fn new() -> Self {
         Self {
-            density: DensityKind::Mixture,
+            density: Density::Mixture(Mixture { components: Components::Auto }),
             components: None,
             draws: Draws::AsMany,
             select: None,
@@ -47,8 +47,8 @@ impl Gratin {
 
     /// How its vectors are drawn.
     pub fn drawing(&self) -> Drawing {
-        let components = self.density.components(self.components.unwrap_or(Components::Auto));
-        Drawing { density: self.density, components, draws: self.draws }
+        let density = self.components.map_or(self.density, |components| self.density.with_components(components));
+        Drawing { density, draws: self.draws }
     }
 }
 
@@ -119,9 +119,7 @@ pub struct Drawn {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drawing {
     /// From what.
-    pub density: DensityKind,
-    /// Of mixtures: how many Gaussians.
-    pub components: Components,
+    pub density: Density,
     /// How many of each class.
     pub draws: Draws,
 }
@@ -142,7 +140,7 @@ pub fn draw(vectors: &DenseMatrix<f64>, classes: &[u32], drawing: &Drawing, seed
     let (mut data, mut of, mut fits) = (Vec::with_capacity(vectors.data().len()), Vec::new(), Vec::new());
     for (class, points) in (0..).zip(&points).filter(|(_, points)| points.num_rows() > 0) {
         let seed_of_class = mix(seed ^ mix(u64::from(class)));
-        let density = drawing.density.fit(points, &about_means, drawing.components, seed_of_class)?;
+        let density = drawing.density.method().fit(points, &about_means, seed_of_class)?;
         let rng = &mut stream(seed, "gratin draws", u64::from(class));
         for _ in 0..counts[class as usize] {
             data.extend(density.sample(rng));
@@ -194,6 +192,7 @@ simd_dispatch! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::augment::density::{Components, Mixture, Shared};
     use rand_distr::{Distribution, StandardNormal};
 
     /// Class 0 about (0, 0), class 2 about (±20, 20), none of class 1.
@@ -214,27 +213,25 @@ mod tests {
     }
 
     fn as_many(components: Components) -> Drawing {
-        Drawing { density: DensityKind::Mixture, components, draws: Draws::AsMany }
+        Drawing { density: Mixture { components }.into(), draws: Draws::AsMany }
     }
 
     #[test]
     fn every_density_draws_as_many_as_asked_for() {
         let (vectors, classes) = vectors();
-        for (name, density) in DensityKind::ALL {
-            let drawing = Drawing { density, draws: Draws::Level, ..as_many(Components::Fixed(1)) };
+        for density in Density::all() {
+            let name = density.name();
+            let drawing = Drawing { density: density.with_components(Components::Fixed(1)), draws: Draws::Level };
             let drawn = draw(&vectors, &classes, &drawing, 3).unwrap();
             let of = |class: u32| drawn.classes.iter().filter(|&&c| c == class).count();
             assert_eq!([of(0), of(1), of(2)], [90, 0, 60], "{name}: 120 with those that are there");
-            assert_eq!((name.parse::<DensityKind>().unwrap(), density.to_string()), (density, name.to_string()));
             // About the mean of the class, within four standard errors of ninety draws; the shared covariance is wide as class 2 is.
             let original = (0..90).step_by(3).map(|i| vectors.row(i)[0]).sum::<f64>() / 30.0;
             let mean = (0..90).map(|i| drawn.vectors.row(i)[0]).sum::<f64>() / 90.0;
             let spread = (0..90).map(|i| (drawn.vectors.row(i)[0] - original).powi(2)).sum::<f64>() / 90.0;
             assert!((mean - original).abs() < 4.0 * (spread / 90.0).sqrt(), "{name}: {mean} about {original}");
-            assert_eq!(spread > 50.0, density == DensityKind::Shared, "{name}: {spread}");
+            assert_eq!(spread > 50.0, density == Density::Shared(Shared {}), "{name}: {spread}");
         }
-        let e = "mixtur".parse::<DensityKind>().unwrap_err().to_string();
-        assert!(e.contains("unknown density 'mixtur'; did you mean mixture"), "{e}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 
 pub use configuration::Configuration;
 pub use corruption::Corruption;
-pub use density::{Components, DensityKind};
+pub use density::{Components, Density};
 pub use draws::Draws;
 pub use drop_edge::DropEdge;
 pub use drop_node::DropNode;

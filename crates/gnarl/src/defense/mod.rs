@@ -1,39 +1,85 @@
-//! stub
-use crate::error::Result;
+//! Defences that change a graph before a model sees it, while training and after.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`nothing`] | the graph as it is |
+//! | [`jaccard`] | GCN-Jaccard: without the edges between nodes that share no features |
+//!
+//! A defence looks at the graph alone, never at the attack or the model, so a model under it can be attacked like any other. To
+//! add one: one file that implements [`Purify`], one line in [`Defense`].
+
+pub mod jaccard;
+pub mod nothing;
+
 use gnarl_graph::Graph;
-use gnarl_graph::names::Choice;
-use serde::{Deserialize, Serialize};
+
+pub use jaccard::Jaccard;
+pub use nothing::Nothing;
+
+use crate::error::Result;
+
 gnarl_graph::choices! {
-    /// Defences.
-    pub enum Defense: dyn Purify as "defense" { Nothing(Nothing) }
-}
-/// What it does.
-pub trait Purify {
-    /// The graph.
-    fn purified(&self, graph: &Graph) -> Result<Graph>;
-}
-/// None.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Nothing {}
-impl Choice for Nothing {
-    const NAME: &'static str = "none";
-    const ABOUT: &'static str = "x";
-}
-impl Purify for Nothing {
-    fn purified(&self, graph: &Graph) -> Result<Graph> {
-        Ok(graph.clone())
+    /// What is done to a graph before a model sees it.
+    pub enum Defense: dyn Purify as "defense" {
+        Nothing(nothing::Nothing),
+        Jaccard(jaccard::Jaccard),
     }
 }
+
 impl Default for Defense {
     fn default() -> Self {
         Defense::Nothing(Nothing {})
     }
 }
+
 impl Defense {
-    /// none
+    /// Whether the graph stays as it is.
     pub fn is_nothing(&self) -> bool {
-        true
+        matches!(self, Defense::Nothing(_))
     }
 }
-/// none
-pub type Jaccard = Nothing;
+
+/// A graph in, a purified one out.
+pub trait Purify {
+    /// The graph as the model is to see it: the same nodes, features and labels, with fewer edges.
+    fn purified(&self, graph: &Graph) -> Result<Graph>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::{DenseMatrix, Features};
+
+    #[test]
+    fn the_list_says_what_is_stored() {
+        gnarl_graph::names::assert_listed(Defense::LIST, Defense::all().map(|defense| defense.stored()));
+        assert_eq!(Defense::LIST.iter().map(|d| d.name).collect::<Vec<_>>(), ["none", "jaccard"]);
+        let jaccard = "Jaccard".parse::<Defense>().unwrap().with(&[("threshold".into(), "0.5".into())]).unwrap();
+        assert_eq!(jaccard, Jaccard { threshold: 0.5 }.into());
+        assert_eq!(serde_json::from_str::<Defense>("\"none\"").unwrap(), Nothing {}.into());
+        let fail = |name: &str, value: &str| {
+            let defense = name.parse::<Defense>().unwrap();
+            defense.with(&[("threshold".into(), value.into())]).unwrap_err().to_string()
+        };
+        assert_eq!(fail("none", "0.5"), "threshold: belongs to jaccard, and the defense is none");
+        assert!(fail("jaccard", "-0.5").contains("threshold -0.5 must lie in 0 to 1"));
+        assert!(fail("jaccard", "1.5").contains("threshold 1.5 must lie in 0 to 1"));
+    }
+
+    /// A defence keeps nodes, features and labels, and puts in no edge.
+    #[test]
+    fn every_defense_only_removes_edges() {
+        let values = (0..40 * 3).map(|i| f32::from(u8::from(i * 7 % 5 == 0))).collect();
+        let features = Features::Dense(DenseMatrix::new(40, 3, values).unwrap());
+        let labels = gnarl_graph::Labels::new((0..40).map(|u| Some(u % 2)).collect(), 2).unwrap();
+        let graph = gnarl_graph::generate::erdos_renyi(40, 0.2, 1).unwrap();
+        let graph = graph.with_features(features).unwrap().with_labels(labels).unwrap();
+        for defense in Defense::all() {
+            let purified = defense.method().purified(&graph).unwrap();
+            assert_eq!(purified.num_nodes(), 40, "{defense}");
+            assert!(purified.edges().all(|(u, v)| graph.has_edge(u, v)), "{defense}");
+            assert_eq!(purified.features(), graph.features(), "{defense}");
+            assert_eq!(purified.labels(), graph.labels(), "{defense}");
+        }
+    }
+}

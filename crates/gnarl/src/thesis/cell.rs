@@ -102,7 +102,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::augment::DensityKind;
+    use crate::augment::density::{Density, Shared};
     use crate::nn::Backbone;
     use crate::thesis::graphs::{Classifier, GRATIN, gratin_from};
     use crate::thesis::table::{accuracy, vanilla};
@@ -123,7 +123,7 @@ mod tests {
             file.display().to_string()
         };
         let gratin = Classifier::new(Backbone::Gcn).with(GRATIN);
-        let shared = Classifier::new(Backbone::Gcn).with(gratin_from(DensityKind::Shared));
+        let shared = Classifier::new(Backbone::Gcn).with(gratin_from(Density::Shared(Shared {})));
         assert_eq!(name(accuracy(gratin), "MUTAG"), name(accuracy(gratin), "MUTAG"));
         assert_ne!(name(accuracy(shared), "MUTAG"), name(accuracy(gratin), "MUTAG"));
         assert_ne!(name(accuracy(gratin), "PROTEINS"), name(accuracy(gratin), "MUTAG"));

@@ -9,7 +9,7 @@ use gnarl_graph::dataset::Task;
 use super::measure::Measure;
 use super::recipe::Recipe;
 use crate::augment::{
-    Augment, Configuration, Copies, Corruption, DensityKind, DropEdge, DropNode, Gratin, Nothing, Retrain, SubMix,
+    Augment, Configuration, Copies, Corruption, Density, DropEdge, DropNode, Gratin, Nothing, Retrain, SubMix,
 };
 use crate::model::Model;
 use crate::nn::Backbone;
@@ -34,7 +34,7 @@ pub const RETRAIN: Augment = Augment::Retrain(Retrain::new());
 pub const GRATIN: Augment = Augment::Gratin(Gratin::new());
 
 /// The same with vectors drawn from another density.
-pub const fn gratin_from(density: DensityKind) -> Augment {
+pub const fn gratin_from(density: Density) -> Augment {
     Augment::Gratin(Gratin { density, ..Gratin::new() })
 }
 

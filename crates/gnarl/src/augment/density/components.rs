@@ -6,8 +6,8 @@ use std::str::FromStr;
 use gnarl_graph::{DenseMatrix, Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::Density;
-use super::mixture::{Component, Mixture, MixtureSettings};
+use super::FittedDensity;
+use super::gaussian_mixture::{Component, GaussianMixture, MixtureSettings};
 
 /// How many Gaussians a class' mixture has. Stored as `10` or `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,8 +62,8 @@ impl From<Components> for String {
 
 impl Components {
     /// A mixture of so many; of equal criteria, the one with fewer components.
-    pub fn fit(self, points: &DenseMatrix<f64>, seed: u64) -> Result<Mixture> {
-        let with = |count| Mixture::fit(points, &MixtureSettings::new(count), seed);
+    pub fn fit(self, points: &DenseMatrix<f64>, seed: u64) -> Result<GaussianMixture> {
+        let with = |count| GaussianMixture::fit(points, &MixtureSettings::new(count), seed);
         let Components::Fixed(count) = self else {
             let mut best = with(CANDIDATES[0])?;
             let most = points.num_rows() / (points.num_cols() + 1);

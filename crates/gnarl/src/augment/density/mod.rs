@@ -2,55 +2,54 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`mixture`], [`components`] | Gaussian mixtures with full covariances, by EM; how many Gaussians they have |
-//! | [`gaussian`] | one Gaussian, its covariance shrunken, of a class alone or shared by all |
+//! | [`mixture`], [`shrunken`], [`shared`] | the choices of [`Density`], one file each |
+//! | [`gaussian_mixture`], [`components`] | Gaussian mixtures with full covariances, by EM; how many Gaussians they have |
+//! | [`gaussian`] | the mean and the shrunken covariance of one Gaussian |
 //!
-//! Each is fitted to points and then a [`Density`]: it draws, says how likely a point is, and tells how the fit went. [`DensityKind`] is the one
-//! list of them.
+//! Each is fitted to points and then a [`FittedDensity`]: it draws, says how likely a point is, and tells how the fit went. To
+//! add a density: one file that implements [`Estimator`], one line in [`Density`].
 
 pub mod components;
 pub mod gaussian;
+pub mod gaussian_mixture;
 pub mod mixture;
-
-use std::fmt;
-use std::str::FromStr;
+pub mod shared;
+pub mod shrunken;
 
 use gnarl_graph::random::Rng;
-use gnarl_graph::{DenseMatrix, Error, Result};
-use serde::{Deserialize, Serialize};
+use gnarl_graph::{DenseMatrix, Result};
+use serde::Serialize;
 
 pub use components::Components;
-pub use mixture::{Mixture, MixtureSettings};
+pub use gaussian_mixture::{GaussianMixture, MixtureSettings};
+pub use mixture::Mixture;
+pub use shared::Shared;
+pub use shrunken::Shrunken;
 
-/// Which density is fitted to the vectors of a class. Stored by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum DensityKind {
-    /// A Gaussian mixture with full covariances.
-    Mixture,
-    /// One Gaussian with a shrunken covariance.
-    Shrunken,
-    /// One Gaussian with a shrunken covariance that all classes share.
-    Shared,
+gnarl_graph::choices! {
+    /// Which density is fitted to the vectors of a class.
+    pub enum Density: dyn Estimator as "density" {
+        Mixture(mixture::Mixture),
+        Shrunken(shrunken::Shrunken),
+        Shared(shared::Shared),
+    }
 }
 
-impl DensityKind {
-    /// Every choice with its name: the one list that help, parsing and tests come from.
-    pub const ALL: [(&'static str, DensityKind); 3] =
-        [("mixture", DensityKind::Mixture), ("shrunken", DensityKind::Shrunken), ("shared", DensityKind::Shared)];
+/// How a density is fitted.
+pub trait Estimator {
+    /// Fits one to the points of a class. `deviations` are the points of all classes minus their class' mean.
+    fn fit(
+        &self,
+        points: &DenseMatrix<f64>,
+        deviations: &DenseMatrix<f64>,
+        seed: u64,
+    ) -> Result<Box<dyn FittedDensity>>;
+}
 
-    /// What it is, in words.
-    pub fn about(self) -> &'static str {
-        match self {
-            DensityKind::Mixture => "a mixture of Gaussians for each class",
-            DensityKind::Shrunken => "one Gaussian a class, shrunken",
-            DensityKind::Shared => "one Gaussian a class, their shrunken covariance shared",
-        }
-    }
-
+impl Density {
     /// Whether somebody says how many components it has.
     pub fn takes_components(self) -> bool {
-        self == DensityKind::Mixture
+        matches!(self, Density::Mixture(_))
     }
 
     /// How many components it has, of those that a mixture would have.
@@ -58,55 +57,14 @@ impl DensityKind {
         if self.takes_components() { of_mixture } else { Components::Fixed(1) }
     }
 
-    /// Fits one to the points of a class. `deviations` are the points of all classes minus their class' mean; `components` is for mixtures.
-    pub fn fit(
-        self,
-        points: &DenseMatrix<f64>,
-        deviations: &DenseMatrix<f64>,
-        components: Components,
-        seed: u64,
-    ) -> Result<Box<dyn Density>> {
-        Ok(Box::new(match self {
-            DensityKind::Mixture => components.fit(points, seed)?,
-            DensityKind::Shrunken => gaussian::shrunken(points)?,
-            DensityKind::Shared => gaussian::shared(points, deviations)?,
-        }))
-    }
-}
-
-impl fmt::Display for DensityKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = Self::ALL.iter().find(|(_, kind)| kind == self);
-        f.write_str(found.map_or("", |(name, _)| name))
-    }
-}
-
-impl FromStr for DensityKind {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let known = || Self::ALL.iter().map(|(known, _)| *known);
-        found.map(|(_, kind)| *kind).ok_or_else(|| Error::unknown("density", name, known()))
-    }
-}
-
-impl TryFrom<String> for DensityKind {
-    type Error = Error;
-
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<DensityKind> for String {
-    fn from(kind: DensityKind) -> Self {
-        kind.to_string()
+    /// The same with so many components, where it has any.
+    pub fn with_components(self, components: Components) -> Self {
+        if self.takes_components() { Mixture { components }.into() } else { self }
     }
 }
 
 /// A probability density over vectors, fitted to some.
-pub trait Density: std::fmt::Debug + Send + Sync {
+pub trait FittedDensity: std::fmt::Debug + Send + Sync {
     /// Numbers in a vector.
     fn dim(&self) -> usize;
 
@@ -144,5 +102,26 @@ impl FitReport {
     /// Schwarz' criterion, `parameters · ln(points) - 2 · log-likelihood of all points`: the lower the better.
     pub fn bic(&self) -> f64 {
         self.parameters as f64 * (self.points as f64).ln() - 2.0 * self.points as f64 * self.log_likelihood()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_says_what_is_stored() {
+        gnarl_graph::names::assert_listed(Density::LIST, Density::all().map(|density| density.stored()));
+        let ten = "mixture".parse::<Density>().unwrap().with(&[("components".into(), "10".into())]).unwrap();
+        assert_eq!(ten, Density::Mixture(Mixture { components: Components::Fixed(10) }));
+        let text = serde_json::to_string(&ten).unwrap();
+        assert_eq!(text, r#"{"kind":"mixture","components":"10"}"#);
+        assert_eq!(serde_json::from_str::<Density>(&text).unwrap(), ten);
+        let e = "mixtur".parse::<Density>().unwrap_err().to_string();
+        assert!(e.contains("unknown density 'mixtur'; did you mean mixture"), "{e}");
+        let e = Density::from(Shared {}).with(&[("components".into(), "3".into())]).unwrap_err().to_string();
+        assert_eq!(e, "components: belongs to mixture, and the density is shared");
+        let e = ten.with(&[("components".into(), "0".into())]).unwrap_err().to_string();
+        assert!(e.contains("neither a number of at least 1 nor auto"), "{e}");
     }
 }

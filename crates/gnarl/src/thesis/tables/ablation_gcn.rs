@@ -1,7 +1,7 @@
 //! `gen:tab:ablation_GCN` (ch. 7): what GRATIN's vectors are drawn from, with the GCN backbone.
 
 use super::holes::{COPULA, DENSITIES, FOLDS, GAN, KERNELS, READ_AGAINST_RETRAIN, VARIATIONAL};
-use crate::augment::DensityKind;
+use crate::augment::density::{Density, Shared, Shrunken};
 use crate::nn::Backbone;
 use crate::thesis::graphs::{Classifier, GRATIN, RETRAIN, gratin_from};
 use crate::thesis::table::{Baseline, Figure, Row, Spec, Table, acc, accuracy};
@@ -52,12 +52,12 @@ const ROWS: &[Row] = &[
     },
     Row {
         label: "one Gaussian, shrunken (ours)",
-        spec: accuracy(GCN.with(gratin_from(DensityKind::Shrunken))),
+        spec: accuracy(GCN.with(gratin_from(Density::Shrunken(Shrunken {})))),
         figures: &[Figure::Absent; 5],
     },
     Row {
         label: "one Gaussian, shared covariance (ours)",
-        spec: accuracy(GCN.with(gratin_from(DensityKind::Shared))),
+        spec: accuracy(GCN.with(gratin_from(Density::Shared(Shared {})))),
         figures: &[Figure::Absent; 5],
     },
     Row { label: "retrain (ours)", spec: accuracy(GCN.with(RETRAIN)), figures: &[Figure::Absent; 5] },

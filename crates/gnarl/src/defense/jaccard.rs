@@ -1,0 +1,148 @@
+//! GCN-Jaccard (Wu et al. 2019, "Adversarial Examples for Graph Data: Deep Insights into Attack and Defense"): attacks on a
+//! structure mostly join nodes that share no features, so edges between such nodes are dropped.
+//!
+//! Two nodes are alike by `|A ∩ B| / |A ∪ B|`, A and B being the features they have; what a feature's value is does not matter,
+//! as long as it is not zero. Two nodes without any feature share none, and are alike by zero.
+
+use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::{Features, Graph};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::Purify;
+use crate::error::Result;
+
+/// Drops the edges between nodes that are hardly alike.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Jaccard {
+    /// Edges whose ends are alike by no more than this are dropped. DeepRobust's default is 0.01.
+    pub threshold: f64,
+}
+
+impl Default for Jaccard {
+    fn default() -> Self {
+        Self { threshold: 0.01 }
+    }
+}
+
+impl Choice for Jaccard {
+    const NAME: &'static str = "jaccard";
+    const ABOUT: &'static str = "without the edges between nodes that share no features (GCN-Jaccard)";
+    const SETTINGS: &'static [Setting] =
+        &[Setting::new("threshold", "X", "edges of a Jaccard similarity up to this are dropped, 0 to 1 [0.01]")
+            .flag("jaccard-threshold")];
+
+    fn check(&self) -> gnarl_graph::Result<()> {
+        match (0.0..=1.0).contains(&self.threshold) {
+            true => Ok(()),
+            false => {
+                let what = format!("threshold {} must lie in 0 to 1", self.threshold);
+                Err(gnarl_graph::Error::argument("jaccard", what))
+            }
+        }
+    }
+}
+
+impl Purify for Jaccard {
+    /// O(features of both ends) an edge.
+    fn purified(&self, graph: &Graph) -> Result<Graph> {
+        self.check()?;
+        let Some(features) = graph.features() else {
+            let what = "the graph has no features to compare nodes by; take a defense that needs none, or a graph with features";
+            return Err(gnarl_graph::Error::argument("jaccard", what).into());
+        };
+        let supports: Vec<Vec<u32>> = (0..graph.num_nodes()).into_par_iter().map(|u| support(features, u)).collect();
+        let edges: Vec<(u32, u32)> = graph.edges().collect();
+        let is_unlike =
+            |&(u, v): &(u32, u32)| u != v && similarity(&supports[u as usize], &supports[v as usize]) <= self.threshold;
+        let dropped: Vec<(u32, u32)> = edges.into_par_iter().filter(is_unlike).collect();
+        Ok(graph.remove_edges(&dropped)?)
+    }
+}
+
+/// The features that a node has, ascending.
+fn support(features: &Features, node: usize) -> Vec<u32> {
+    let mut columns: Vec<u32> = match features {
+        Features::Dense(m) => (0..).zip(m.row(node)).filter(|(_, x)| **x != 0.0).map(|(c, _)| c).collect(),
+        Features::Sparse(m) => {
+            let (columns, values) = m.row(node);
+            columns.iter().zip(values).filter(|(_, x)| **x != 0.0).map(|(c, _)| *c).collect()
+        }
+    };
+    columns.sort_unstable();
+    columns
+}
+
+/// Jaccard's similarity of two ascending lists.
+fn similarity(a: &[u32], b: &[u32]) -> f64 {
+    let (mut i, mut j, mut shared) = (0, 0, 0usize);
+    while i < a.len() && j < b.len() {
+        shared += usize::from(a[i] == b[j]);
+        let (next_i, next_j) = (a[i] <= b[j], b[j] <= a[i]);
+        i += usize::from(next_i);
+        j += usize::from(next_j);
+    }
+    let all = a.len() + b.len() - shared;
+    if all == 0 { 0.0 } else { shared as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::{CsrMatrix, DenseMatrix};
+
+    /// Features {0, 1}, {0, 1, 2}, {2, 3}, {3} and none. By hand: 0-1 alike by 2/3, 1-2 by 1/4, 2-3 by 1/2, 0-3 by 0, and 3-4
+    /// by 0.
+    fn scene() -> Graph {
+        #[rustfmt::skip]
+        let values = vec![
+            1.0, 0.5, 0.0, 0.0,
+            2.0, 1.0, -1.0, 0.0,
+            0.0, 0.0, 1.0, 0.1,
+            0.0, 0.0, 0.0, 3.0,
+            0.0, 0.0, 0.0, 0.0,
+        ];
+        let edges = [(0, 1, 0.5), (1, 2, 2.0), (2, 3, 3.0), (0, 3, 4.0), (3, 4, 5.0)];
+        let features = Features::Dense(DenseMatrix::new(5, 4, values).unwrap());
+        Graph::from_weighted_edges(5, edges).unwrap().0.with_features(features).unwrap()
+    }
+
+    fn left(graph: &Graph, threshold: f64) -> Vec<(u32, u32, f64)> {
+        Jaccard { threshold }.purified(graph).unwrap().weighted_edges().collect()
+    }
+
+    #[test]
+    fn edges_by_hand_with_their_weights() {
+        let graph = scene();
+        assert_eq!(left(&graph, 0.01), [(0, 1, 0.5), (1, 2, 2.0), (2, 3, 3.0)]);
+        assert_eq!(left(&graph, 0.25), [(0, 1, 0.5), (2, 3, 3.0)], "at the threshold it is dropped");
+        assert_eq!(left(&graph, 0.6), [(0, 1, 0.5)]);
+        assert_eq!(left(&graph, 1.0), [], "isolated nodes are allowed");
+        assert_eq!(left(&graph, 0.0), [(0, 1, 0.5), (1, 2, 2.0), (2, 3, 3.0)]);
+    }
+
+    #[test]
+    fn sparse_features_with_stored_zeros_say_the_same() {
+        // Node 4 stores a zero in column 3: it does not have that feature.
+        let offsets = vec![0, 2, 5, 7, 8, 9];
+        let columns = vec![0, 1, 0, 1, 2, 2, 3, 3, 3];
+        let values = vec![1.0, 0.5, 2.0, 1.0, -1.0, 1.0, 0.1, 3.0, 0.0];
+        let sparse = Features::Sparse(CsrMatrix::new(4, offsets, columns, values).unwrap());
+        let graph = scene();
+        let same = graph.clone().with_features(sparse).unwrap();
+        for threshold in [0.0, 0.25, 0.6] {
+            assert_eq!(left(&same, threshold), left(&graph, threshold));
+        }
+    }
+
+    #[test]
+    fn graphs_without_edges_or_features() {
+        let features = Features::Dense(DenseMatrix::zeros(3, 2));
+        let empty = Graph::empty(3).unwrap();
+        let purified = Jaccard::default().purified(&empty.clone().with_features(features).unwrap()).unwrap();
+        assert_eq!((purified.num_nodes(), purified.num_edges()), (3, 0));
+        let e = Jaccard::default().purified(&empty).unwrap_err().to_string();
+        assert!(e.contains("no features to compare nodes by") && !e.contains('\n'), "{e}");
+    }
+}
