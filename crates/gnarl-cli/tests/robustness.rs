@@ -101,6 +101,7 @@ fn wrong_radii_are_refused_before_training() {
         (&["--epsilon", "1", "--samples", "0"], "0 samples say nothing"),
         (&["--epsilon", "1", "--sigma", "0"], "sigma 0 must be a finite number above 0"),
         (&["--epsilon", "1", "--norm", "0.5"], "'0.5' is not a number of at least 1, nor inf"),
+        (&["--epsilon", "1e40"], "epsilon 1e40 is beyond single precision: at most 1e19 is allowed"),
         (&["--epsilon", "1.5", "--target", "structure"], "1.5 is not a number of edges to flip"),
         (&["--epsilon", "1", "--target", "structure", "--norm", "2"], "--target structure leaves them alone"),
         (&["--epsilon", "1", "--target", "both"], "belongs to --target both, which needs it"),

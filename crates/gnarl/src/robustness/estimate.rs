@@ -198,12 +198,12 @@ fn moved_features(graph: &Graph, ball: &Ball, rng: &mut Rng) -> Result<Graph> {
     Ok(graph.clone().with_features(Features::Dense(moved))?)
 }
 
-/// A ReLU turns what is no number into zero: an input beyond single precision would pass for one that moves nothing.
+/// A ReLU turns what is no number into zero: features that are none would pass for some that move nothing.
 fn check_finite(input: &[f32]) -> Result<()> {
     match input.iter().all(|x| x.is_finite()) {
         true => Ok(()),
         false => {
-            let what = "features with their perturbation leave single precision: a smaller epsilon is needed";
+            let what = "perturbed features are not all finite: nothing can be said about the answers to them";
             Err(GraphError::argument("robustness", what).into())
         }
     }
@@ -509,6 +509,12 @@ mod tests {
         let broken = FromFn { num_classes: 2, function: |_: &Graph| Ok(DenseMatrix::new(1, 2, vec![f32::NAN; 2])?) };
         let e = estimate(&broken, &blank(1, 3), &features(Norm::L2, 1.0, 1)).unwrap_err().to_string();
         assert!(e.contains("scores are not all finite"), "{e}");
+        // An answer that does not look at features is finite all the same.
+        let constant = FromFn { num_classes: 2, function: |_: &Graph| Ok(DenseMatrix::new(1, 2, vec![0.0; 2])?) };
+        let infinite = Features::Dense(DenseMatrix::new(1, 1, vec![f32::INFINITY]).unwrap());
+        let infinite = Graph::empty(1).unwrap().with_features(infinite).unwrap();
+        let e = estimate(&constant, &infinite, &features(Norm::L2, 1.0, 1)).unwrap_err().to_string();
+        assert!(e.contains("perturbed features are not all finite"), "{e}");
     }
 
     /// From R: `binom::binom.wilson(8, 10)` is 0.4901625 to 0.9433178, and of 0 in 20 the upper end is 0.1611252.
