@@ -123,6 +123,10 @@ fn other_archives_are_refused_in_one_line() {
         with("data", npy::npy("|S3", false, "(2,)", b"abcdef")),
         "member data: an array of text, numbers are expected"
     );
+    let mut twice = path("coo");
+    twice[2].1 = f4s(&[3e38, 3e38]);
+    (twice[3].1, twice[4].1) = (i4s(&[0, 0]), i4s(&[1, 1]));
+    assert!(refusal(&twice).starts_with("member data: row 0, column 1 sums to 6.0000000"));
     let mut huge = path("coo");
     huge[1].1 = i8s(&[4_000_000_000, 4_000_000_000]);
     assert!(

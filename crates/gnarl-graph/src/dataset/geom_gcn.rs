@@ -136,10 +136,8 @@ fn read_splits(dir: &Path, name: &str, num_nodes: usize) -> Result<Vec<Split>> {
 fn read_split(path: &Path, name: String, num_nodes: usize) -> Result<Split> {
     let mut archive = NpzArchive::open(path)?;
     let mut part = |member: &str| read_mask(&mut archive, member, num_nodes);
-    Split::new(name, part("train_mask")?, part("val_mask")?, part("test_mask")?).map_err(|e| match e {
-        Error::Argument { what, .. } => Error::data(path, "masks", what),
-        other => other,
-    })
+    Split::new(name, part("train_mask")?, part("val_mask")?, part("test_mask")?)
+        .map_err(|e| Error::data(path, "masks", e.to_string()))
 }
 
 /// The nodes that a mask of one boolean per node marks.

@@ -149,6 +149,10 @@ impl SparseMatrix {
             same
         });
         entries.retain(|entry| entry.2 != 0.0);
+        if let Some((u, v, sum)) = entries.iter().find(|entry| entry.2.abs() > f64::from(f32::MAX)) {
+            let what = format!("row {u}, column {v} sums to {sum:e}, at most {:e} fits", f32::MAX);
+            return Err(archive.fault("data", what));
+        }
         Ok(Self { num_rows: num_rows as usize, num_cols: num_cols as usize, entries })
     }
 
