@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use gnarl_graph::metrics::PairedDifference;
 use serde::Serialize;
 
 use crate::global::Global;
@@ -123,6 +124,16 @@ pub fn real(number: f64) -> String {
         -3..=2 => format!("{number:.*}", (3 - magnitude) as usize),
         3..=14 => group(&format!("{number:.0}")),
         _ => format!("{number:.3e}"),
+    }
+}
+
+/// A paired difference with its standard error, starred where it is clear.
+pub fn difference(of: &PairedDifference) -> String {
+    let PairedDifference { mean, standard_error, .. } = of;
+    let clear = if of.is_clear() { " *" } else { "" };
+    match standard_error.is_finite() {
+        true => format!("{mean:+.2} ± {standard_error:.2}{clear}"),
+        false => format!("{mean:+.2}"),
     }
 }
 

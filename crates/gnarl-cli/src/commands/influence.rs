@@ -12,8 +12,7 @@ use gnarl_graph::DenseMatrix;
 use gnarl_graph::metrics::{Histogram, PairedDifference, confidence_histogram, entropy_histogram, paired_difference};
 use serde::Serialize;
 
-use super::train::difference;
-use crate::output::{self, real};
+use crate::output::{self, difference, real};
 use crate::plot::{self, Line, LineChart, Point};
 
 /// Bins of the histograms of certainty.

@@ -16,7 +16,7 @@ use gnarl::study::train::{
 use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
 use gnarl_graph::dataset::Task;
-use gnarl_graph::metrics::{PairedDifference, paired_difference};
+use gnarl_graph::metrics::paired_difference;
 use gnarl_graph::{Benchmark, Error, Labels, Split};
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ use super::influence::{Certainty, InfluenceReport};
 use super::model::{ModelArgs, ProtocolName};
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
-use crate::output::{self, Report, real};
+use crate::output::{self, Report, difference, real};
 use crate::progress;
 
 /// `gnarl train`
@@ -348,16 +348,6 @@ fn describe(run: &Run, with_curves: bool) -> serde_json::Result<serde_json::Valu
 /// `81.23 ± 0.45`, or a dash where there is nothing to judge on.
 fn text_of(accuracy: &Option<Accuracy>) -> String {
     accuracy.as_ref().map_or_else(|| "-".to_string(), Accuracy::text)
-}
-
-/// A paired difference with its standard error, starred where it is clear.
-pub fn difference(of: &PairedDifference) -> String {
-    let PairedDifference { mean, standard_error, .. } = of;
-    let clear = if of.is_clear() { " *" } else { "" };
-    match standard_error.is_finite() {
-        true => format!("{mean:+.2} ± {standard_error:.2}{clear}"),
-        false => format!("{mean:+.2}"),
-    }
 }
 
 impl TrainReport {

@@ -8,29 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use gnarl_graph::{Graph, GraphSet, Labels, Split};
-use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use super::batches::{Evaluation, FreshGraphs, MixedIn, TrainingSet, train_classifier};
-use super::fit::{FitOptions, FitReport, FreshHeadReport, refused};
-use super::fitted::Inputs;
-use super::graph_data::{GraphData, GraphPreparation, NodeFeatures};
+use super::graph_data::{GraphData, Inputs, NodeFeatures, preparation};
 use super::heads::{TrainedClassifier, augmented_head};
+use super::report::{FitOptions, FitReport, FreshHeadReport, refused};
 use crate::augment::transform::{copy_all, transform_all};
-use crate::augment::{Copies, Corruption, GraphTransform};
+use crate::augment::{Copies, GraphTransform};
 use crate::error::Result;
 use crate::nn::GraphClassifier;
 use crate::train::{Trained, Watch};
-
-/// Corruption of the training graphs; validation and test graphs stay as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct TrainingCorruption {
-    /// Which edges change.
-    pub edges: Corruption,
-    /// Whether one-hot degrees stay those of the graph before it; else they are those of the corrupted one.
-    pub keep_degrees: bool,
-}
 
 /// The graphs of a set, and those trained on where they differ: shared by all folds, initialisations and operators.
 #[derive(Debug)]
@@ -92,11 +80,6 @@ impl SetSource {
     fn labelled(&self, graphs: &[u32]) -> (Vec<u32>, Vec<u32>) {
         graphs.iter().filter_map(|&g| self.labels.get(g).map(|class| (g, class))).unzip()
     }
-}
-
-/// How a plan makes graphs ready.
-pub(super) fn preparation(plan: &Plan, node_features: NodeFeatures) -> GraphPreparation {
-    GraphPreparation { operator: plan.model.operator, features: plan.features, node_features }
 }
 
 /// A set made ready for an operator.

@@ -3,9 +3,8 @@
 use gnarl_graph::dataset::Task;
 use gnarl_graph::{Content, Dataset, DenseMatrix, Error as GraphError, Graph, Labels, Part, Split};
 
-use super::fit::FitReport;
-use super::fit_graphs::preparation;
-use super::graph_data::{GraphData, NodeFeatures};
+use super::graph_data::{GraphData, Inputs, preparation};
+use super::report::FitReport;
 use super::{Model, Plan, batches};
 use crate::classifier::{Classifier, EarlyExit, WhiteBox};
 use crate::depth::{Answers, Policy, Structure};
@@ -53,21 +52,6 @@ impl Learned {
             )
             .into()),
         }
-    }
-}
-
-/// What kind of features a model takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Inputs {
-    /// Whether the data had features of its own.
-    pub own_features: bool,
-    /// Of sets: where node features come from.
-    pub node_features: Option<NodeFeatures>,
-}
-
-impl Inputs {
-    pub(super) fn of_graph(graph: &Graph) -> Self {
-        Self { own_features: graph.features().is_some(), node_features: None }
     }
 }
 

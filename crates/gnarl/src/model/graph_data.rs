@@ -10,6 +10,7 @@ use candle_core::{DType, Device, Tensor};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph};
 use serde::{Deserialize, Serialize};
 
+use super::Plan;
 use crate::error::Result;
 use crate::features::FeatureScaling;
 use crate::nn::{Backbone, Batch, FirstAggregation, Input, Membership, OperatorScalar, Propagation, Shape};
@@ -75,6 +76,26 @@ pub struct GraphPreparation {
     pub features: FeatureScaling,
     /// Where features come from.
     pub node_features: NodeFeatures,
+}
+
+/// How a plan makes graphs ready.
+pub(super) fn preparation(plan: &Plan, node_features: NodeFeatures) -> GraphPreparation {
+    GraphPreparation { operator: plan.model.operator, features: plan.features, node_features }
+}
+
+/// What kind of features a model takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Inputs {
+    /// Whether the data had features of its own.
+    pub own_features: bool,
+    /// Of sets: where node features come from.
+    pub node_features: Option<NodeFeatures>,
+}
+
+impl Inputs {
+    pub(super) fn of_graph(graph: &Graph) -> Self {
+        Self { own_features: graph.features().is_some(), node_features: None }
+    }
 }
 
 /// Graphs made ready: one operator and one input over the nodes of all of them.
