@@ -17,8 +17,8 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, R
 use gnarl_graph::Graph;
 
 use super::activation::{Dropout, relu_dropout_gradient};
+use super::bias::column_sums;
 use super::kernels::{self, Rows, inner_product};
-use super::operator::column_sums;
 use super::pattern::{Pattern, Places};
 use super::simd::simd_dispatch;
 use super::{floats, matrix_shape};
