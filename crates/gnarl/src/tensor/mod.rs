@@ -19,11 +19,11 @@ mod loss;
 mod operator;
 mod pattern;
 mod segment;
-mod simd;
+pub(crate) mod simd;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use activation::{Dropout, dropout, relu_dropout};
+pub use activation::{Dropout, dropout, relu, relu_dropout};
 pub use adam::{Adam, AdamSettings};
 pub use attention::{additive_scores, gatv2_scores};
 pub use bias::add_bias;

@@ -20,8 +20,8 @@ pub(super) struct Constants {
     pub(super) head: OnceLock<Operator>,
     pub(super) with_own: OnceLock<Operator>,
     pub(super) applied: OnceLock<(TensorId, Tensor)>,
-    /// Sparse features, and what nodes hear of them.
-    pub(super) heard: OnceLock<(Arc<Constants>, Operator)>,
+    /// Sparse features, and the operator's product with them.
+    pub(super) aggregated: OnceLock<(Arc<Constants>, Operator)>,
 }
 
 impl Constants {
@@ -37,7 +37,7 @@ impl Constants {
             head: OnceLock::new(),
             with_own: OnceLock::new(),
             applied: OnceLock::new(),
-            heard: OnceLock::new(),
+            aggregated: OnceLock::new(),
         })
     }
 

@@ -104,8 +104,8 @@ impl CustomOp2 for ConstantConvolution {
     fn cpu_fwd(&self, w: &CpuStorage, lw: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
         let (mapped, shape) = product(&self.features.pattern, &self.features.values.values, 1, (w, lw), None, None)?;
         let layout = Layout::contiguous(shape);
-        let heard = (&mapped, &layout);
-        product(&self.operator.pattern, &self.operator.values.values, 1, heard, Some((b, lb)), Some(self.activation))
+        let mapped = (&mapped, &layout);
+        product(&self.operator.pattern, &self.operator.values.values, 1, mapped, Some((b, lb)), Some(self.activation))
     }
 
     fn bwd(
@@ -162,8 +162,8 @@ mod tests {
             let y = match fused {
                 true => dense_convolution(&operator, &x, &w, &b, d).unwrap().unwrap(),
                 false => {
-                    let heard = operator.apply_with_bias(&x.matmul(&w).unwrap(), Some(&b)).unwrap();
-                    relu_dropout(&heard, d).unwrap()
+                    let aggregated = operator.apply_with_bias(&x.matmul(&w).unwrap(), Some(&b)).unwrap();
+                    relu_dropout(&aggregated, d).unwrap()
                 }
             };
             let grads = y.sqr().unwrap().sum_all().unwrap().backward().unwrap();

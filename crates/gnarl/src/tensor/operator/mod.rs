@@ -167,7 +167,7 @@ impl Operator {
     }
 
     /// [`apply`](Self::apply) to node features: where neither they nor the operator ever change, the product is kept, and a
-    /// network that hears the same features every epoch pays for it once.
+    /// network that propagates the same features every epoch pays for it once.
     pub fn apply_to_features(&self, x: &Tensor) -> Result<Tensor> {
         let (Values::Ones(constants) | Values::Constant(constants)) = &self.values else { return self.apply(x) };
         if x.is_variable() || x.track_op() {
@@ -237,13 +237,13 @@ impl Operator {
     /// Notes that `self · features` is `product`, for [`aggregated`](Self::aggregated). The first features noted stay.
     pub(crate) fn note_aggregated(&self, features: &Operator, product: Operator) {
         if let (Some(own), Some(features)) = (self.constants(), features.constants()) {
-            let _ = own.heard.set((features.clone(), product));
+            let _ = own.aggregated.set((features.clone(), product));
         }
     }
 
-    /// What nodes hear of these sparse features, where that was noted.
+    /// `self · features` of these sparse features, where that was noted.
     pub(crate) fn aggregated(&self, features: &Operator) -> Option<&Operator> {
-        let (noted, product) = self.constants()?.heard.get()?;
+        let (noted, product) = self.constants()?.aggregated.get()?;
         Arc::ptr_eq(noted, features.constants()?).then_some(product)
     }
 }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn features_are_heard_once() {
+    fn features_are_propagated_once() {
         let (op, x, y) = (random_pattern(6, 6, 0.4, 1), random(&[6, 3], 2), random(&[6, 3], 3));
         let first = op.apply_to_features(&x).unwrap();
         assert_eq!(first.id(), op.apply_to_features(&x).unwrap().id(), "kept");

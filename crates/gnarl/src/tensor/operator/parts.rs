@@ -10,8 +10,8 @@ use super::{Operator, Values};
 use crate::tensor::pattern::{Pattern, Places};
 
 impl Operator {
-    /// Rows `order[..rows]` of the operator, columns by their place in `order`: what the first `rows` of these nodes hear
-    /// from the first `cols`, which must be all they hear. Entries keep their order within a row.
+    /// Rows `order[..rows]` of the operator, columns by their place in `order`: how the first `rows` of these nodes
+    /// aggregate over the first `cols`, which must be all their neighbours. Entries keep their order within a row.
     pub fn restricted(&self, order: &[u32], rows: usize, cols: usize) -> Result<Self> {
         self.rows_by(&order[..rows], &Places::new(&order[..cols], self.num_cols()))
     }
@@ -56,7 +56,7 @@ impl Operator {
     }
 
     /// The blocks on the diagonal that belong to these ranges of nodes, one after the other: a batch of graphs out of an
-    /// operator over all of them. Fails where a block hears nodes beyond itself. O(rows + entries).
+    /// operator over all of them. Fails where a block has an entry beyond itself. O(rows + entries).
     pub fn diagonal_blocks(&self, ranges: &[Range<usize>]) -> Result<Self> {
         self.ranges(ranges, true)
     }
@@ -86,7 +86,11 @@ impl Operator {
                 continue;
             }
             if let Some(c) = columns.iter().find(|&&c| !range.contains(&(c as usize))) {
-                bail!("operator: the block of nodes {} to {} hears node {c} beyond itself", range.start, range.end);
+                bail!(
+                    "operator: the block of nodes {} to {} has an entry of node {c} beyond itself",
+                    range.start,
+                    range.end
+                );
             }
             indices.extend(columns.iter().map(|&c| c - range.start as u32 + first as u32));
         }
@@ -111,7 +115,7 @@ impl Operator {
         Ok(Self { pattern, values })
     }
 
-    /// The operator plus the identity, where every node hears itself once more: `None` if its values may take gradients.
+    /// The operator plus the identity, where every node counts itself once more: `None` if its values may take gradients.
     /// Made once and kept.
     pub fn with_own(&self) -> Option<Self> {
         let (Values::Ones(c) | Values::Constant(c)) = &self.values else { return None };
@@ -184,7 +188,7 @@ mod tests {
         assert_eq!(rows(&variable.restricted(&[5, 4, 3, 2, 1, 0], 2, 6).unwrap()), [turned(5), turned(4)]);
         let path = Operator::from_pattern(Arc::new(Pattern::new(3, vec![0, 1, 3, 4], vec![1, 0, 2, 1])));
         let e = path.restricted(&[1, 0, 2], 1, 2).unwrap_err().to_string();
-        assert!(e.contains("node 2 is heard"), "{e}");
+        assert!(e.contains("node 2 is a neighbour"), "{e}");
     }
 
     /// Two triangles of different weights and a lone node, as one operator.
@@ -223,14 +227,16 @@ mod tests {
         assert!(is_noted(&noted.diagonal_blocks(&ranges).unwrap()) && !is_noted(&op));
         assert!(!is_noted(&noted.row_ranges(&ranges).unwrap()), "rows of a symmetric matrix are not symmetric");
         assert!(!is_noted(&random_pattern(9, 9, 0.4, 1).symmetry_noted()), "its values differ across the diagonal");
-        assert!(op.diagonal_blocks(&[0..2, 3..6]).unwrap_err().to_string().contains("hears node 2 beyond itself"));
+        assert!(
+            op.diagonal_blocks(&[0..2, 3..6]).unwrap_err().to_string().contains("an entry of node 2 beyond itself")
+        );
         assert!(op.diagonal_blocks(&[0..3, 6..8]).unwrap_err().to_string().contains("rows 6 to 8 of 7"));
         assert_eq!(op.diagonal_blocks(&[]).unwrap().num_rows(), 0);
     }
 
     #[test]
-    fn nodes_that_also_hear_themselves() {
-        // Row 0 hears itself already; the operator is wider than high.
+    fn the_identity_is_added_once() {
+        // Row 0 has its own entry already; the operator is wider than high.
         let op = Operator::from_pattern(Arc::new(Pattern::new(3, vec![0, 2, 3], vec![0, 2, 0])));
         let rows = dense(&op.with_own().unwrap(), 0, 1).to_vec2::<f32>().unwrap();
         assert_eq!(rows, [[2.0, 0.0, 1.0], [1.0, 1.0, 0.0]]);
