@@ -8,6 +8,12 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::cholesky::llt::solve::{solve_in_place_scratch, solve_in_place_with_conj};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::linalg::householder::{
+    apply_block_householder_sequence_on_the_left_in_place_scratch,
+    apply_block_householder_sequence_on_the_left_in_place_with_conj,
+};
+use faer::linalg::qr::col_pivoting::factor::{qr_in_place, qr_in_place_scratch};
+use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
 use faer::{Col, Conj, Mat, MatRef, Par};
 
 /// A solver that did not converge.
@@ -80,4 +86,124 @@ pub fn cholesky_solve(n: usize, matrix: &[f64], right: &[f64]) -> Result<Vec<f64
     let x: Vec<f64> = (0..n).map(|i| x[(i, 0)]).collect();
     // A NaN passes the factorisation's comparisons.
     if x.iter().all(|x| x.is_finite()) { Ok(x) } else { Err(NotPositiveDefinite) }
+}
+
+/// A matrix with a value that is NaN or infinite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotFinite;
+
+/// Orthonormal columns that span those of a matrix of `rows` × `cols`, by its QR factorisation with column pivoting.
+///
+/// Both matrices are column-major. There are as many columns as the rank, none for a matrix of zeros: what remains of a column
+/// beside the others counts as rounding where it is at most `tolerance` times the length of the longest column. The same matrix
+/// always gives the same basis. O(rows · cols · min(rows, cols)).
+///
+/// # Panics
+/// If there are not `rows * cols` values.
+///
+/// ```
+/// // (3, 4) and its double span a line.
+/// let basis = gnarl_linalg::orthonormal_basis(2, 2, &[3.0, 4.0, 6.0, 8.0], 1e-9).unwrap();
+/// assert_eq!(basis.len(), 2);
+/// assert!((basis[0].abs() - 0.6).abs() < 1e-15 && (basis[1].abs() - 0.8).abs() < 1e-15);
+/// ```
+pub fn orthonormal_basis(rows: usize, cols: usize, matrix: &[f64], tolerance: f64) -> Result<Vec<f64>, NotFinite> {
+    assert_eq!(matrix.len(), rows * cols, "a value for each row and column");
+    if !matrix.iter().all(|value| value.is_finite()) {
+        return Err(NotFinite);
+    }
+    let size = rows.min(cols);
+    if size == 0 {
+        return Ok(Vec::new());
+    }
+    let mut factor = MatRef::from_column_major_slice(matrix, rows, cols).to_owned();
+    let block = recommended_block_size::<f64>(rows, cols);
+    let mut coefficients = Mat::<f64>::zeros(block, size);
+    let (mut order, mut order_inverse) = (vec![0usize; cols], vec![0usize; cols]);
+    let mut memory = MemBuffer::new(qr_in_place_scratch::<usize, f64>(rows, cols, block, Par::Seq, Default::default()));
+    qr_in_place(
+        factor.as_mut(),
+        coefficients.as_mut(),
+        &mut order,
+        &mut order_inverse,
+        Par::Seq,
+        MemStack::new(&mut memory),
+        Default::default(),
+    );
+    // The diagonal of R descends: the first is the length of the longest column, each the rest of one beside those before it.
+    let rest = |k: usize| factor[(k, k)].abs();
+    let rank = (0..size).take_while(|&k| rest(k) > tolerance * rest(0)).count();
+    let mut basis = Mat::<f64>::identity(rows, rank);
+    let scratch = apply_block_householder_sequence_on_the_left_in_place_scratch::<f64>(rows, block, rank);
+    apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        factor.as_ref(),
+        coefficients.as_ref(),
+        Conj::No,
+        basis.as_mut(),
+        Par::Seq,
+        MemStack::new(&mut MemBuffer::new(scratch)),
+    );
+    Ok((0..rank).flat_map(|j| (0..rows).map(move |i| (i, j))).map(|at| basis[at]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dot(a: &[f64], b: &[f64]) -> f64 {
+        a.iter().zip(b).map(|(x, y)| x * y).sum()
+    }
+
+    /// Columns that are orthonormal, and every column of the matrix is the sum of its parts along them.
+    fn assert_spans(rows: usize, matrix: &[f64], basis: &[f64]) {
+        let columns: Vec<&[f64]> = basis.chunks_exact(rows).collect();
+        for (i, a) in columns.iter().enumerate() {
+            for (j, b) in columns.iter().enumerate() {
+                let expected = if i == j { 1.0 } else { 0.0 };
+                assert!((dot(a, b) - expected).abs() < 1e-12, "columns {i} and {j}: {}", dot(a, b));
+            }
+        }
+        for column in matrix.chunks_exact(rows) {
+            let mut rest = column.to_vec();
+            for known in &columns {
+                let part = dot(known, column);
+                rest.iter_mut().zip(*known).for_each(|(r, k)| *r -= part * k);
+            }
+            assert!(dot(&rest, &rest).sqrt() < 1e-10 * dot(column, column).sqrt().max(1.0), "{rest:?}");
+        }
+    }
+
+    /// Values that look random and repeat nowhere.
+    fn scattered(count: usize) -> Vec<f64> {
+        (0..count).map(|i| ((i * i * 7 + i * 3 + 1) % 101) as f64 / 50.0 - 1.0).collect()
+    }
+
+    #[test]
+    fn a_basis_is_orthonormal_and_spans_the_columns() {
+        for (rows, cols) in [(5, 3), (3, 5), (40, 70), (90, 33), (1, 4), (4, 1)] {
+            let matrix = scattered(rows * cols);
+            let basis = orthonormal_basis(rows, cols, &matrix, 1e-9).unwrap();
+            assert_eq!(basis.len(), rows * rows.min(cols), "{rows} × {cols}");
+            assert_spans(rows, &matrix, &basis);
+            assert_eq!(basis, orthonormal_basis(rows, cols, &matrix, 1e-9).unwrap());
+        }
+    }
+
+    #[test]
+    fn columns_that_add_nothing_are_left_out() {
+        // The third column is the first plus twice the second; the fourth is zero.
+        let (a, b) = ([1.0, 2.0, 0.0, -1.0], [0.0, 1.0, 1.0, 3.0]);
+        let sum: Vec<f64> = a.iter().zip(&b).map(|(a, b)| a + 2.0 * b).collect();
+        let matrix: Vec<f64> = a.into_iter().chain(b).chain(sum).chain([0.0; 4]).collect();
+        let basis = orthonormal_basis(4, 4, &matrix, 1e-9).unwrap();
+        assert_eq!(basis.len(), 2 * 4);
+        assert_spans(4, &matrix, &basis);
+    }
+
+    #[test]
+    fn nothing_spans_nothing_and_what_is_not_finite_is_refused() {
+        assert_eq!(orthonormal_basis(3, 2, &[0.0; 6], 1e-9).unwrap(), [0.0; 0]);
+        assert_eq!(orthonormal_basis(0, 2, &[], 1e-9).unwrap(), [0.0; 0]);
+        assert_eq!(orthonormal_basis(2, 1, &[1.0, f64::NAN], 1e-9), Err(NotFinite));
+    }
 }

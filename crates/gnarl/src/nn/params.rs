@@ -139,6 +139,19 @@ impl Params {
         Ok(())
     }
 
+    /// Refuses parameters with a value that is NaN or infinite, naming the first.
+    pub fn check_finite(&self) -> crate::Result<()> {
+        for p in &self.list {
+            let values = p.var.flatten_all()?.to_vec1::<f32>()?;
+            if let Some(at) = values.iter().position(|v| !v.is_finite()) {
+                let what =
+                    format!("{} is {} at position {at} of {}; train the model again", p.name, values[at], values.len());
+                return Err(gnarl_graph::Error::argument("weights", what).into());
+            }
+        }
+        Ok(())
+    }
+
     /// A copy of every value, for [`restore`](Self::restore).
     pub fn snapshot(&self) -> Result<Vec<Tensor>> {
         self.list.iter().map(|p| p.var.as_tensor().copy()).collect()
@@ -334,5 +347,24 @@ mod tests {
         params.restore(&snapshot).unwrap();
         assert_eq!(params.weights().unwrap()[id].to_vec1::<f32>().unwrap(), [1.0, 1.0]);
         assert!(params.restore(&[]).is_err());
+    }
+
+    #[test]
+    fn the_first_value_out_of_range_is_named() {
+        let mut params = Params::default();
+        let rng = &mut gnarl_graph::random::stream(1, "params test", 0);
+        for name in ["a", "b", "c"] {
+            params.add(name.into(), &[2, 2], Init::Constant(1.0), Group::Weight, rng).unwrap();
+        }
+        params.check_finite().unwrap();
+        for (bad, expected) in [
+            (f32::NAN, "weights: b is NaN at position 2 of 4; train the model again"),
+            (f32::NEG_INFINITY, "weights: b is -inf at position 2 of 4; train the model again"),
+        ] {
+            for p in &params.list()[1..] {
+                p.var.set(&Tensor::new(&[[1f32, 2.0], [bad, f32::NAN]], &Device::Cpu).unwrap()).unwrap();
+            }
+            assert_eq!(params.check_finite().unwrap_err().to_string(), expected);
+        }
     }
 }

@@ -40,7 +40,14 @@ impl Dropout {
     }
 }
 
-/// `dropout(max(x, 0))`.
+/// `max(x, 0)` of a NaN is a NaN, here and in all that follows: candle's own `relu` makes it 0, and a diverged network would pass.
+///
+/// The gradient at zero is candle's, one.
+pub fn relu(x: &Tensor) -> Result<Tensor> {
+    x.contiguous()?.apply_op1(Relu)
+}
+
+/// `dropout(max(x, 0))`; the gradient at zero is zero.
 pub fn relu_dropout(x: &Tensor, dropout: Dropout) -> Result<Tensor> {
     x.contiguous()?.apply_op1(ReluDropout(dropout.check()?))
 }
@@ -68,6 +75,23 @@ unsafe fn in_chunks(x: &[f32], work: impl Fn(u64, &[f32], &mut [MaybeUninit<f32>
     };
     // SAFETY: the chunks are all there is, and the caller's promise is that `work` writes them.
     unsafe { filled(x.len(), fill) }
+}
+
+struct Relu;
+
+impl CustomOp1 for Relu {
+    fn name(&self) -> &'static str {
+        "relu"
+    }
+
+    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        ReluDropout(Dropout::NONE).cpu_fwd(x, layout)
+    }
+
+    fn bwd(&self, x: &Tensor, _result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+        let passes = x.ge(&x.zeros_like()?)?.to_dtype(x.dtype())?;
+        Ok(Some((grad * passes)?))
+    }
 }
 
 struct ReluDropout(Dropout);
@@ -192,6 +216,67 @@ mod tests {
         let d = Dropout { rate: 0.4, key: 5 };
         check_gradients(std::slice::from_ref(&x), |v| relu_dropout(&v[0], d));
         check_gradients(&[x], |v| dropout(&v[0], d));
+    }
+
+    #[test]
+    fn relu_has_the_values_and_gradients_of_candle() {
+        let x = candle_core::Var::new(&[-1f32, -0.0, 0.0, 2.0], &candle_core::Device::Cpu).unwrap();
+        let outcome = |y: Tensor| {
+            let grads = (&y * 3.0).unwrap().sum_all().unwrap().backward().unwrap();
+            (y.to_vec1::<f32>().unwrap(), grads.get(&x).unwrap().to_vec1::<f32>().unwrap())
+        };
+        assert_eq!(outcome(relu(&x).unwrap()), (vec![0.0, 0.0, 0.0, 2.0], vec![0.0, 3.0, 3.0, 3.0]));
+        assert_eq!(outcome(x.relu().unwrap()), outcome(relu(&x).unwrap()));
+    }
+
+    /// Every way to an activation, for every instruction set: of 40 values the NaN shows, kept or dropped, and infinity does.
+    #[test]
+    fn what_is_not_finite_shows_behind_every_activation() {
+        use crate::tensor::{Operator, Skeleton, affine, constant_convolution, dense_convolution};
+        use std::sync::Arc;
+        let device = &candle_core::Device::Cpu;
+        let n = 40;
+        let graph = gnarl_graph::Graph::empty(n).unwrap();
+        let identity = Operator::constant_f32(&gnarl_graph::CsrMatrix::identity(n));
+        let variable = identity.with_values(&identity.values().unwrap()).unwrap();
+        let factors = Tensor::new(vec![vec![1f32, 0.0, 0.0]; n], device).unwrap();
+        let factored = Operator::factored(&Arc::new(Skeleton::of(&graph)), &factors).unwrap();
+        let (one, no_bias) = (Tensor::new(&[[1f32]], device).unwrap(), Tensor::new(&[0f32], device).unwrap());
+        type Way<'a> = (&'a str, Box<dyn Fn(&Tensor, Dropout) -> Tensor + 'a>);
+        let ways: [Way<'_>; 9] = [
+            ("relu", Box::new(|x, _| relu(x).unwrap())),
+            ("relu and dropout", Box::new(|x, d| relu_dropout(x, d).unwrap())),
+            ("dropout", Box::new(|x, d| dropout(x, d).unwrap())),
+            ("affine", Box::new(|x, d| affine(x, &one, &no_bias, Some(d)).unwrap())),
+            ("constant operator", Box::new(|x, d| identity.apply_activated(x, &no_bias, d).unwrap())),
+            ("variable operator", Box::new(|x, d| variable.apply_activated(x, &no_bias, d).unwrap())),
+            ("factored operator", Box::new(|x, d| factored.apply_activated(x, &no_bias, d).unwrap())),
+            (
+                "dense convolution",
+                Box::new(|x, d| dense_convolution(&identity, x, &one, &no_bias, d).unwrap().unwrap()),
+            ),
+            (
+                "constant convolution",
+                Box::new(|x, d| constant_convolution(&identity, &identity, x, &no_bias, d).unwrap().unwrap()),
+            ),
+        ];
+        crate::tensor::simd::testing::for_every_level(|level| {
+            for (name, way) in &ways {
+                for rate in [0.0, 0.5] {
+                    for at in 0..n {
+                        let values = |bad: f32| (0..n).map(|i| if i == at { bad } else { 1.0 }).collect::<Vec<_>>();
+                        let result = |bad: f32| {
+                            let x = Tensor::from_vec(values(bad), (n, 1), device).unwrap();
+                            way(&x, Dropout { rate, key: 9 }).flatten_all().unwrap().to_vec1::<f32>().unwrap()
+                        };
+                        let what = format!("{name}, {level:?}, rate {rate}, value {at}");
+                        assert!(result(f32::NAN)[at].is_nan(), "{what}: {}", result(f32::NAN)[at]);
+                        assert!(rate > 0.0 || !result(f32::INFINITY)[at].is_finite(), "{what}: infinity");
+                        assert!(result(1.0).iter().all(|v| v.is_finite()), "{what}: all finite");
+                    }
+                }
+            }
+        });
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Attention scores per entry and head, without ever storing a feature vector per entry.
 //!
 //! GAT (Veličković et al. 2018): `e_ij = LeakyReLU(s_i + t_j)`. GATv2 (Brody et al. 2022):
-//! `e_ij = aᵀ LeakyReLU(r_i + l_j)`. Here i is the row that listens and j the column it hears.
+//! `e_ij = aᵀ LeakyReLU(r_i + l_j)`. Here i is the row, the receiver, and j the column, the sender.
 
 use std::sync::Arc;
 

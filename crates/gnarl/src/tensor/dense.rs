@@ -7,7 +7,7 @@ use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tenso
 use rayon::prelude::*;
 
 use super::activation::{Dropout, relu_dropout_gradient};
-use super::operator::column_sums;
+use super::bias::column_sums;
 use super::pattern::MIN_PARALLEL_WORK;
 use super::{filled, floats, kernels, matrix_shape};
 

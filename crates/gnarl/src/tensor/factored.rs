@@ -17,8 +17,8 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, R
 use gnarl_graph::Graph;
 
 use super::activation::{Dropout, relu_dropout_gradient};
+use super::bias::column_sums;
 use super::kernels::{self, Rows, inner_product};
-use super::operator::column_sums;
 use super::pattern::{Pattern, Places};
 use super::simd::simd_dispatch;
 use super::{floats, matrix_shape};
@@ -26,10 +26,10 @@ use super::{floats, matrix_shape};
 /// What a factored operator takes from its graph: the matrix A and the pattern of A + I, or some rows of them.
 #[derive(Debug)]
 pub struct Skeleton {
-    /// The rows of A, by listener.
-    hears: Arc<Side>,
-    /// The rows of Aᵀ, by node heard: the same where A is symmetric.
-    heard_by: Arc<Side>,
+    /// The rows of A, by receiver.
+    by_receiver: Arc<Side>,
+    /// The rows of Aᵀ, by sender: the same where A is symmetric.
+    by_sender: Arc<Side>,
     looped: Arc<Pattern>,
 }
 
@@ -91,26 +91,31 @@ impl Skeleton {
             offsets.push(graph.arc_range(u).end);
         }
         let weights: Vec<f32> = (0..graph.num_arcs()).map(|k| graph.arc_weight(k) as f32).collect();
-        let hears = Arc::new(Side {
+        let by_receiver = Arc::new(Side {
             pattern: Pattern::new(n, offsets, graph.targets().to_vec()),
             weights: weights.iter().any(|&w| w != 1.0).then_some(weights),
         });
         let looped = Arc::new(Pattern::new(n, looped_offsets, looped));
-        Self { heard_by: hears.clone(), hears, looped }
+        Self { by_sender: by_receiver.clone(), by_receiver, looped }
     }
 
-    /// What the first `listeners` nodes of `order` hear from the first `heard`, which must be all they hear.
-    pub fn restricted(&self, order: &[u32], listeners: usize, heard: usize) -> Result<Self> {
-        let place = Places::new(&order[..heard], self.num_heard());
-        let (pattern, entries) = self.hears.pattern.restricted(&order[..listeners], &place)?;
-        let weights = self.hears.weights.as_ref().map(|w| entries.iter().map(|&k| w[k as usize]).collect::<Vec<_>>());
+    /// How the first `receivers` nodes of `order` aggregate over the first `senders`, which must be all their neighbours.
+    pub fn restricted(&self, order: &[u32], receivers: usize, senders: usize) -> Result<Self> {
+        let place = Places::new(&order[..senders], self.num_senders());
+        let (pattern, entries) = self.by_receiver.pattern.restricted(&order[..receivers], &place)?;
+        let weights =
+            self.by_receiver.weights.as_ref().map(|w| entries.iter().map(|&k| w[k as usize]).collect::<Vec<_>>());
         let transposed = pattern.transposed();
-        let heard_by = Side {
+        let by_sender = Side {
             weights: weights.as_ref().map(|w| transposed.entry_of.iter().map(|&k| w[k as usize]).collect()),
             pattern: transposed.pattern.as_ref().clone(),
         };
-        let (looped, _) = self.looped.restricted(&order[..listeners], &place)?;
-        Ok(Self { hears: Arc::new(Side { pattern, weights }), heard_by: Arc::new(heard_by), looped: Arc::new(looped) })
+        let (looped, _) = self.looped.restricted(&order[..receivers], &place)?;
+        Ok(Self {
+            by_receiver: Arc::new(Side { pattern, weights }),
+            by_sender: Arc::new(by_sender),
+            looped: Arc::new(looped),
+        })
     }
 
     /// The pattern of A + I.
@@ -118,18 +123,18 @@ impl Skeleton {
         &self.looped
     }
 
-    fn num_listeners(&self) -> usize {
-        self.hears.pattern.num_rows()
+    fn num_receivers(&self) -> usize {
+        self.by_receiver.pattern.num_rows()
     }
 
-    fn num_heard(&self) -> usize {
-        self.hears.pattern.num_cols()
+    fn num_senders(&self) -> usize {
+        self.by_receiver.pattern.num_cols()
     }
 
     /// Calls `entry` for every entry of A + I: its position, row, column, and the arc of A it is (none on the diagonal).
     fn for_entries(&self, mut entry: impl FnMut(usize, usize, usize, Option<usize>)) {
         let mut arc = 0;
-        for row in 0..self.num_listeners() {
+        for row in 0..self.num_receivers() {
             for k in self.looped.row(row) {
                 let column = self.looped.indices()[k] as usize;
                 if column == row {
@@ -192,8 +197,8 @@ impl Factored {
     /// `factors` has shape `[nodes, 1 + 2 · parts]`: d, then r and c of each part.
     pub(super) fn new(skeleton: Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
         let (nodes, stride) = factors.dims2()?;
-        if nodes < skeleton.num_heard() || stride < 3 || stride % 2 == 0 {
-            bail!("factored operator: factors {nodes} × {stride} for {} nodes", skeleton.num_heard());
+        if nodes < skeleton.num_senders() || stride < 3 || stride % 2 == 0 {
+            bail!("factored operator: factors {nodes} × {stride} for {} nodes", skeleton.num_senders());
         }
         Ok(Self { skeleton, factors: factors.contiguous()?, entries: Arc::default(), scaled: Arc::default() })
     }
@@ -217,7 +222,7 @@ impl Factored {
             skeleton: self.skeleton.clone(),
             scaled: self.scaled.clone(),
             activation: activation.map(Dropout::check).transpose()?,
-            heard: self.factors.track_op().then(OnceLock::new),
+            aggregated: self.factors.track_op().then(OnceLock::new),
         };
         let x = x.contiguous()?;
         match bias {
@@ -227,13 +232,13 @@ impl Factored {
     }
 }
 
-/// `Φ x (+ bias)`; what each part heard is kept for the gradients of the factors.
+/// `Φ x (+ bias)`; what each part aggregates is kept for the gradients of the factors.
 struct Apply {
     skeleton: Arc<Skeleton>,
     scaled: Arc<Scaled>,
     activation: Option<Dropout>,
     /// `s_p` of each part; `None` where the factors take no gradient.
-    heard: Option<OnceLock<Vec<Vec<f32>>>>,
+    aggregated: Option<OnceLock<Vec<Vec<f32>>>>,
 }
 
 impl Apply {
@@ -245,10 +250,10 @@ impl Apply {
         x: (&CpuStorage, &Layout),
         bias: Option<(&CpuStorage, &Layout)>,
     ) -> Result<(CpuStorage, Shape)> {
-        let (listeners, heard) = (self.skeleton.num_listeners(), self.skeleton.num_heard());
+        let (receivers, senders) = (self.skeleton.num_receivers(), self.skeleton.num_senders());
         let (x_rows, width) = matrix_shape(Self::NAME, x.1)?;
-        if x_rows != heard {
-            bail!("{}: {listeners} × {heard} applied to {x_rows} rows", Self::NAME);
+        if x_rows != senders {
+            bail!("{}: {receivers} × {senders} applied to {x_rows} rows", Self::NAME);
         }
         let factors = Factors::new(floats(Self::NAME, factors.0, factors.1)?, factors.1)?;
         let x = floats(Self::NAME, x.0, x.1)?;
@@ -258,50 +263,50 @@ impl Apply {
         {
             bail!("{}: a bias of {} for {width} columns", Self::NAME, bias.len());
         }
-        let side = &*self.skeleton.hears;
+        let side = &*self.skeleton.by_receiver;
         let scaled = self.scaled.columns.get_or_init(|| side.scaled(factors, column_factor));
         let others: Vec<Vec<f32>> = scaled[1..].iter().map(|values| side.gather(values, x, width)).collect();
-        let (mut first, mut out) = (vec![0f32; listeners * width], vec![0f32; listeners * width]);
+        let (mut first, mut out) = (vec![0f32; receivers * width], vec![0f32; receivers * width]);
         let rows = side.rows(&scaled[0]);
-        side.pattern.for_row_block_pairs((&mut first, width), (&mut out, width), |range, heard, out| {
+        side.pattern.for_row_block_pairs((&mut first, width), (&mut out, width), |range, aggregated, out| {
             let start = (range.start * width) as u64;
-            kernels::gather_rows_over(rows, range.clone(), x, width, heard);
-            combine(factors, range, x, heard, &others, width, bias, out);
+            kernels::gather_rows_over(rows, range.clone(), x, width, aggregated);
+            combine(factors, range, x, aggregated, &others, width, bias, out);
             if let Some(d) = self.activation {
                 kernels::relu_dropout_in_place(out, start, d.key, d.threshold(), d.scale());
             }
         });
-        let heard = std::iter::once(first).chain(others).collect();
-        if let Some(keep) = &self.heard {
-            keep.get_or_init(|| heard);
+        let aggregated = std::iter::once(first).chain(others).collect();
+        if let Some(keep) = &self.aggregated {
+            keep.get_or_init(|| aggregated);
         }
-        Ok((CpuStorage::F32(out), Shape::from((listeners, width))))
+        Ok((CpuStorage::F32(out), Shape::from((receivers, width))))
     }
 
     /// Gradients to the factors and to x; `grad` is the one before the activation.
     fn backward(&self, factors: &Tensor, x: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let (heard_nodes, width) = x.dims2()?;
+        let (senders, width) = x.dims2()?;
         let shape = factors.shape();
         let (storage_f, storage_x, storage_g) =
             (factors.storage_and_layout(), x.storage_and_layout(), grad.storage_and_layout());
         let f = Factors::new(slice(&storage_f.0, storage_f.1)?, storage_f.1)?;
         let (x_values, g_values) = (slice(&storage_x.0, storage_x.1)?, slice(&storage_g.0, storage_g.1)?);
-        let side = &*self.skeleton.heard_by;
+        let side = &*self.skeleton.by_sender;
         let scaled = self.scaled.rows.get_or_init(|| side.scaled(f, row_factor));
         let others: Vec<Vec<f32>> = scaled[1..].iter().map(|values| side.gather(values, g_values, width)).collect();
-        let heard = self.heard.as_ref().and_then(OnceLock::get);
-        let (mut to_x, mut to_factors) = (vec![0f32; heard_nodes * width], vec![0f32; shape.elem_count()]);
+        let aggregated = self.aggregated.as_ref().and_then(OnceLock::get);
+        let (mut to_x, mut to_factors) = (vec![0f32; senders * width], vec![0f32; shape.elem_count()]);
         let rows = side.rows(&scaled[0]);
-        let of_heard = &mut to_factors[..heard_nodes * f.stride];
-        side.pattern.for_row_block_pairs((&mut to_x, width), (of_heard, f.stride), |range, to_x, out| {
+        let of_senders = &mut to_factors[..senders * f.stride];
+        side.pattern.for_row_block_pairs((&mut to_x, width), (of_senders, f.stride), |range, to_x, out| {
             kernels::gather_rows_over(rows, range.clone(), g_values, width, to_x);
-            if let Some(heard) = heard {
-                factor_gradients(f.stride, range.clone(), x_values, g_values, heard, to_x, &others, width, out);
+            if let Some(aggregated) = aggregated {
+                factor_gradients(f.stride, range.clone(), x_values, g_values, aggregated, to_x, &others, width, out);
             }
             input_gradients(f, range, g_values, &others, width, to_x);
         });
-        let to_factors = heard.map(|_| Tensor::from_vec(to_factors, shape, &Device::Cpu)).transpose()?;
-        let to_x = x.track_op().then(|| Tensor::from_vec(to_x, (heard_nodes, width), &Device::Cpu)).transpose()?;
+        let to_factors = aggregated.map(|_| Tensor::from_vec(to_factors, shape, &Device::Cpu)).transpose()?;
+        let to_x = x.track_op().then(|| Tensor::from_vec(to_x, (senders, width), &Device::Cpu)).transpose()?;
         Ok((to_factors, to_x))
     }
 
@@ -322,20 +327,20 @@ fn slice<'a>(storage: &'a Storage, layout: &Layout) -> Result<&'a [f32]> {
 }
 
 simd_dispatch! {
-    /// `out_i = bias + d_i x_i + Σ_p r_pi s_pi`. `heard` is `s_0` of these rows, `others` the `s_p` of the other parts.
-    fn combine(factors: Factors<'_>, rows: Range<usize>, x: &[f32], heard: &[f32], others: &[Vec<f32>], width: usize, bias: Option<&[f32]>, out: &mut [f32]) {
+    /// `out_i = bias + d_i x_i + Σ_p r_pi s_pi`. `aggregated` is `s_0` of these rows, `others` the `s_p` of the other parts.
+    fn combine(factors: Factors<'_>, rows: Range<usize>, x: &[f32], aggregated: &[f32], others: &[Vec<f32>], width: usize, bias: Option<&[f32]>, out: &mut [f32]) {
         if width == 0 {
             return;
         }
-        for ((row, out), heard) in rows.zip(out.chunks_exact_mut(width)).zip(heard.chunks_exact(width)) {
+        for ((row, out), aggregated) in rows.zip(out.chunks_exact_mut(width)).zip(aggregated.chunks_exact(width)) {
             let at = row * width..(row + 1) * width;
             let (own, first) = (factors.get(row, 0), factors.get(row, row_factor(0)));
-            for ((o, x), s) in out.iter_mut().zip(&x[at.clone()]).zip(heard) {
+            for ((o, x), s) in out.iter_mut().zip(&x[at.clone()]).zip(aggregated) {
                 *o = own.mul_add(*x, first * s);
             }
-            for (part, heard) in others.iter().enumerate() {
+            for (part, aggregated) in others.iter().enumerate() {
                 let r = factors.get(row, row_factor(part + 1));
-                for (o, s) in out.iter_mut().zip(&heard[at.clone()]) {
+                for (o, s) in out.iter_mut().zip(&aggregated[at.clone()]) {
                     *o = r.mul_add(*s, *o);
                 }
             }
@@ -349,18 +354,18 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// The gradients of the numbers of each node; nodes past the end of `grad` only speak. `to_x` holds `t_0` of these rows, `others` the `t_p` of the other parts.
-    fn factor_gradients(stride: usize, rows: Range<usize>, x: &[f32], grad: &[f32], heard: &[Vec<f32>], to_x: &[f32], others: &[Vec<f32>], width: usize, out: &mut [f32]) {
+    /// The gradients of the numbers of each node; nodes past the end of `grad` only send. `to_x` holds `t_0` of these rows, `others` the `t_p` of the other parts.
+    fn factor_gradients(stride: usize, rows: Range<usize>, x: &[f32], grad: &[f32], aggregated: &[Vec<f32>], to_x: &[f32], others: &[Vec<f32>], width: usize, out: &mut [f32]) {
         for (i, (row, out)) in rows.zip(out.chunks_exact_mut(stride)).enumerate() {
             let at = row * width..(row + 1) * width;
             let (x, g) = (&x[at.clone()], grad.get(at.clone()));
             if let Some(g) = g {
                 out[0] = inner_product(g, x);
             }
-            for (part, heard) in heard.iter().enumerate() {
+            for (part, aggregated) in aggregated.iter().enumerate() {
                 let t = if part == 0 { &to_x[i * width..(i + 1) * width] } else { &others[part - 1][at.clone()] };
                 if let Some(g) = g {
-                    out[row_factor(part)] = inner_product(g, &heard[at.clone()]);
+                    out[row_factor(part)] = inner_product(g, &aggregated[at.clone()]);
                 }
                 out[column_factor(part)] = inner_product(x, t);
             }
@@ -456,7 +461,7 @@ impl CustomOp1 for EntryValues {
                 Some(arc) => {
                     let parts = 0..f.parts();
                     let product = |p: usize| f.get(row, row_factor(p)) * f.get(column, column_factor(p));
-                    s.hears.weight(arc) * parts.map(product).sum::<f32>()
+                    s.by_receiver.weight(arc) * parts.map(product).sum::<f32>()
                 }
             }
         });
@@ -474,7 +479,7 @@ impl CustomOp1 for EntryValues {
         s.for_entries(|k, row, column, arc| match arc {
             None => out[row * f.stride] += g[k],
             Some(arc) => {
-                let g = s.hears.weight(arc) * g[k];
+                let g = s.by_receiver.weight(arc) * g[k];
                 for p in 0..f.parts() {
                     out[row * f.stride + row_factor(p)] += g * f.get(column, column_factor(p));
                     out[column * f.stride + column_factor(p)] += g * f.get(row, row_factor(p));

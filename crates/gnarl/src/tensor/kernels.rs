@@ -267,8 +267,15 @@ simd_dispatch! {
     }
 }
 
+/// `max(x, 0) · scale`, where a NaN is no number to compare and stays one.
+#[inline(always)]
+fn scaled_relu(x: f32, scale: f32) -> f32 {
+    if x <= 0.0 { 0.0 } else { x * scale }
+}
+
 simd_dispatch! {
-    /// ReLU, then dropout: kept values are scaled by `scale`; `threshold` is the share dropped, of 2^32.
+    /// ReLU, then dropout: kept values are scaled by `scale`; `threshold` is the share dropped, of 2^32. A NaN stays one, kept or
+    /// dropped: what has diverged must show.
     pub(crate) fn relu_dropout(
         x: &[f32],
         first: u64,
@@ -278,11 +285,11 @@ simd_dispatch! {
         out: &mut [MaybeUninit<f32>],
     ) {
         if threshold == 0 {
-            return out.iter_mut().zip(x).for_each(|(o, x)| _ = o.write(if *x > 0.0 { x * scale } else { 0.0 }));
+            return out.iter_mut().zip(x).for_each(|(o, x)| _ = o.write(scaled_relu(*x, scale)));
         }
         for (i, (o, x)) in out.iter_mut().zip(x).enumerate() {
             let keep = hash(first + i as u64, key) >= threshold;
-            o.write(if keep && *x > 0.0 { x * scale } else { 0.0 });
+            o.write(scaled_relu(*x, if keep { scale } else { 0.0 }));
         }
     }
 }
@@ -291,17 +298,17 @@ simd_dispatch! {
     /// [`relu_dropout`] in place.
     pub(crate) fn relu_dropout_in_place(x: &mut [f32], first: u64, key: u64, threshold: u32, scale: f32) {
         if threshold == 0 {
-            return x.iter_mut().for_each(|x| *x = if *x > 0.0 { *x * scale } else { 0.0 });
+            return x.iter_mut().for_each(|x| *x = scaled_relu(*x, scale));
         }
         for (i, x) in x.iter_mut().enumerate() {
             let keep = hash(first + i as u64, key) >= threshold;
-            *x = if keep && *x > 0.0 { *x * scale } else { 0.0 };
+            *x = scaled_relu(*x, if keep { scale } else { 0.0 });
         }
     }
 }
 
 simd_dispatch! {
-    /// Dropout alone.
+    /// Dropout alone; a NaN stays one, kept or dropped.
     pub(crate) fn dropout(
         x: &[f32],
         first: u64,
@@ -311,7 +318,8 @@ simd_dispatch! {
         out: &mut [MaybeUninit<f32>],
     ) {
         for (i, (o, x)) in out.iter_mut().zip(x).enumerate() {
-            o.write(if hash(first + i as u64, key) >= threshold { x * scale } else { 0.0 });
+            let keep = hash(first + i as u64, key) >= threshold;
+            o.write(if keep || x.is_nan() { x * scale } else { 0.0 });
         }
     }
 }

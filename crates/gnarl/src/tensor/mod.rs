@@ -10,6 +10,7 @@
 mod activation;
 mod adam;
 mod attention;
+mod bias;
 mod dense;
 pub(crate) mod elementary;
 mod factored;
@@ -18,17 +19,18 @@ mod loss;
 mod operator;
 mod pattern;
 mod segment;
-mod simd;
+pub(crate) mod simd;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub use activation::{Dropout, dropout, relu_dropout};
+pub use activation::{Dropout, dropout, relu, relu_dropout};
 pub use adam::{Adam, AdamSettings};
 pub use attention::{additive_scores, gatv2_scores};
+pub use bias::add_bias;
 pub use dense::affine;
 pub use factored::Skeleton;
 pub use loss::{masked_cross_entropy, soft_cross_entropy};
-pub use operator::{Operator, add_bias, constant_convolution, dense_convolution, sampled_products};
+pub use operator::{Operator, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
 pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_softmax};
 pub(crate) use simd::simd_dispatch;

@@ -53,7 +53,7 @@ impl Places {
 
     fn of(&self, column: u32) -> Result<u32> {
         match self.of_column.as_ref().map_or(column, |places| places[column as usize]) {
-            u32::MAX => bail!("operator: node {column} is heard, but not among the {} nodes chosen", self.count),
+            u32::MAX => bail!("operator: node {column} is a neighbour, but not among the {} nodes chosen", self.count),
             place => Ok(place),
         }
     }

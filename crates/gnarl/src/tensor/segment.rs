@@ -119,7 +119,7 @@ pub enum Extreme {
 }
 
 /// The largest or smallest value over the neighbours of each row, column by column; zero for a row without entries.
-/// Of equals the first in the row takes the whole gradient.
+/// Of equals the first in the row takes the whole gradient; a NaN among them is the result.
 pub fn segment_extreme(pattern: &Arc<Pattern>, x: &Tensor, which: Extreme) -> Result<Tensor> {
     x.contiguous()?.apply_op1(SegmentExtreme { pattern: pattern.clone(), which })
 }
@@ -139,7 +139,7 @@ impl SegmentExtreme {
                 Extreme::Max => value(col) > value(best),
                 Extreme::Min => value(col) < value(best),
             };
-            if better { col } else { best }
+            if better || value(col).is_nan() { col } else { best }
         })
     }
 }
@@ -245,6 +245,19 @@ mod tests {
         let rows = |which| segment_extreme(&p, &x, which).unwrap().to_vec2::<f32>().unwrap();
         assert_eq!(rows(Extreme::Max), [[3.0, 40.0], [0.0, 0.0], [2.0, 20.0]]);
         assert_eq!(rows(Extreme::Min), [[1.0, 30.0], [0.0, 0.0], [2.0, 20.0]]);
+    }
+
+    #[test]
+    fn a_nan_among_the_values_is_the_extreme() {
+        let p = Arc::new(Pattern::new(3, vec![0, 3, 5], vec![0, 1, 2, 0, 2]));
+        for at in 0..3 {
+            let x: Vec<f32> = (0..3).map(|i| if i == at { f32::NAN } else { i as f32 }).collect();
+            let x = Tensor::from_vec(x, (3, 1), &Device::Cpu).unwrap();
+            for which in [Extreme::Max, Extreme::Min] {
+                let y = segment_extreme(&p, &x, which).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+                assert_eq!([y[0].is_nan(), y[1].is_nan()], [true, at != 1], "{which:?}, {at}");
+            }
+        }
     }
 
     #[test]

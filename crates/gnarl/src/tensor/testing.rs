@@ -66,3 +66,22 @@ pub fn check_gradients(inputs: &[Tensor], f: impl Fn(&[Tensor]) -> Result<Tensor
         }
     }
 }
+
+/// One head of an operator as a dense matrix.
+pub fn dense(op: &Operator, head: usize, heads: usize) -> Tensor {
+    let p = op.pattern();
+    let values = op.values().unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
+    let mut m = vec![0f32; p.num_rows() * p.num_cols()];
+    for r in 0..p.num_rows() {
+        for k in p.row(r) {
+            m[r * p.num_cols() + p.indices()[k] as usize] = values[k * heads + head];
+        }
+    }
+    Tensor::from_vec(m, (p.num_rows(), p.num_cols()), &Device::Cpu).unwrap()
+}
+
+/// Value by value, to 1e-5.
+pub fn assert_close(a: &Tensor, b: &Tensor) {
+    let diff = (a - b).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
+    assert!(diff < 1e-5, "differs by {diff}");
+}

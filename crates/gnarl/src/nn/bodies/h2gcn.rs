@@ -8,7 +8,7 @@ use crate::nn::entry::{Entry, NetworkOption, Plan, UsualOperator};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
-use crate::tensor::dropout;
+use crate::tensor::{dropout, relu};
 
 use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
@@ -44,7 +44,7 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
 impl Body for H2gcn {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let Some(two_hop) = &propagation.two_hop else { candle_core::bail!("h2gcn needs the two-hop operator") };
-        let mut last = self.embed.forward(x, pass)?.relu()?;
+        let mut last = relu(&self.embed.forward(x, pass)?)?;
         let mut all = vec![last.clone()];
         for _ in 0..self.rounds {
             last = Tensor::cat(&[propagation.operator.apply(&last)?, two_hop.apply(&last)?], 1)?;

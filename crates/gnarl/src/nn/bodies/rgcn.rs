@@ -15,7 +15,7 @@ use crate::nn::entry::{Entry, NetworkOption, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
-use crate::tensor::{Operator, dropout};
+use crate::tensor::{Operator, dropout, relu};
 
 use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
@@ -70,7 +70,7 @@ impl Gaussian {
         pass: &Pass<'_>,
     ) -> Result<(Tensor, Tensor)> {
         let mean = self.mean.forward(mean, pass)?.elu(1.0)?;
-        let variance = self.variance.forward(variance, pass)?.relu()?;
+        let variance = relu(&self.variance.forward(variance, pass)?)?;
         let attention = variance.neg()?.exp()?;
         let mean = operator.apply(&(mean * &attention)?)?;
         let variance = squared.apply(&(variance * (&attention * &attention)?)?)?;
