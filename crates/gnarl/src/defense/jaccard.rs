@@ -55,7 +55,7 @@ impl Purify for Jaccard {
         let supports: Vec<Vec<u32>> = (0..graph.num_nodes()).into_par_iter().map(|u| support(features, u)).collect();
         let edges: Vec<(u32, u32)> = graph.edges().collect();
         let is_unlike =
-            |&(u, v): &(u32, u32)| u != v && similarity(&supports[u as usize], &supports[v as usize]) <= self.threshold;
+            |&(u, v): &(u32, u32)| similarity(&supports[u as usize], &supports[v as usize]) <= self.threshold;
         let dropped: Vec<(u32, u32)> = edges.into_par_iter().filter(is_unlike).collect();
         Ok(graph.remove_edges(&dropped)?)
     }

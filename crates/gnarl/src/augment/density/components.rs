@@ -11,7 +11,7 @@ use super::gaussian_mixture::{Component, GaussianMixture, MixtureSettings};
 
 /// How many Gaussians a class' mixture has. Stored as `10` or `auto`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "Stored", into = "String")]
 pub enum Components {
     /// So many, or as many as the class has graphs.
     Fixed(usize),
@@ -46,11 +46,22 @@ impl FromStr for Components {
     }
 }
 
-impl TryFrom<String> for Components {
+/// As somebody writes it: a number, or a word.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Number(f64),
+    Text(String),
+}
+
+impl TryFrom<Stored> for Components {
     type Error = Error;
 
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
+    fn try_from(stored: Stored) -> Result<Self> {
+        match stored {
+            Stored::Number(count) => count.to_string().parse(),
+            Stored::Text(text) => text.parse(),
+        }
     }
 }
 
@@ -91,5 +102,14 @@ mod tests {
         }
         let e = "0".parse::<Components>().unwrap_err().to_string();
         assert_eq!(e, "components: '0' is neither a number of at least 1 nor auto");
+        for (stored, expected) in
+            [("7", Components::Fixed(7)), ("\"7\"", Components::Fixed(7)), ("\"auto\"", Components::Auto)]
+        {
+            assert_eq!(serde_json::from_str::<Components>(stored).unwrap(), expected, "{stored}");
+        }
+        for wrong in ["0", "-1", "1.5", "\"none\""] {
+            let e = serde_json::from_str::<Components>(wrong).unwrap_err().to_string();
+            assert!(e.contains("is neither a number of at least 1 nor auto"), "{wrong}: {e}");
+        }
     }
 }
