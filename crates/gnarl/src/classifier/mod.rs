@@ -194,33 +194,20 @@ impl Reduced {
     }
 }
 
-/// Orthonormal columns that span those of `matrix`: Gram–Schmidt, twice for full precision. Columns that add nothing are
-/// left out; of a matrix of zeros one column of zeros is kept.
+/// Orthonormal columns that span those of `matrix`. Columns that add nothing are left out; of a matrix of zeros one column of zeros
+/// is kept.
 fn orthonormal_basis(matrix: &Tensor) -> Result<Tensor> {
-    let (rows, _) = matrix.dims2()?;
-    let columns = matrix.t()?.to_dtype(DType::F64)?.to_vec2::<f64>()?;
-    let mut basis: Vec<Vec<f64>> = Vec::with_capacity(columns.len());
-    for mut column in columns {
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-        let length = dot(&column, &column).sqrt();
-        for _ in 0..2 {
-            for known in &basis {
-                let overlap = dot(known, &column);
-                column.iter_mut().zip(known).for_each(|(c, k)| *c -= overlap * k);
-            }
-        }
-        let left = dot(&column, &column).sqrt();
-        // What is left of a column in the span of the others is rounding.
-        if left > 1e-7 * length {
-            basis.push(column.into_iter().map(|c| c / left).collect());
-        }
-    }
-    if basis.is_empty() {
-        basis.push(vec![0.0; rows]);
-    }
-    let values: Vec<f32> = basis.iter().flatten().map(|&v| v as f32).collect();
-    Ok(Tensor::from_vec(values, (basis.len(), rows), &Device::Cpu)?.t()?.contiguous()?)
+    let (rows, cols) = matrix.dims2()?;
+    let columns = matrix.t()?.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
+    let basis = gnarl_linalg::orthonormal_basis(rows, cols, &columns, RANK_TOLERANCE)
+        .map_err(|_| Error::Graph(gnarl_graph::Error::argument("model", "its first weights are not all finite")))?;
+    let basis = if basis.is_empty() { vec![0.0; rows] } else { basis };
+    let values: Vec<f32> = basis.iter().map(|&v| v as f32).collect();
+    Ok(Tensor::from_vec(values, (basis.len() / rows.max(1), rows), &Device::Cpu)?.t()?.contiguous()?)
 }
+
+/// What is left of a column in the span of the others is rounding.
+const RANK_TOLERANCE: f64 = 1e-7;
 
 #[cfg(test)]
 mod tests {

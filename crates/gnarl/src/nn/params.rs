@@ -94,19 +94,6 @@ impl Params {
         self.list[id.0].group = group;
     }
 
-    /// Fails where a value is not finite, naming the first parameter that has one.
-    pub fn check_finite(&self) -> crate::Result<()> {
-        for p in &self.list {
-            let values = p.var.as_tensor().flatten_all()?.to_vec1::<f32>()?;
-            if let Some(at) = values.iter().position(|v| !v.is_finite()) {
-                let what =
-                    format!("parameter {} has the value {} at position {at}: it cannot answer", p.name, values[at]);
-                return Err(gnarl_graph::Error::argument("model", what).into());
-            }
-        }
-        Ok(())
-    }
-
     /// Number of trained values.
     pub fn num_trained(&self) -> usize {
         self.list.iter().filter(|p| p.group != Group::Statistic).map(|p| p.var.elem_count()).sum()

@@ -30,7 +30,7 @@ impl<'a> Plan<'a> {
         if !matches!(backbone, Backbone::Gcn | Backbone::Gin | Backbone::Sgc | Backbone::Mlp) {
             return Err(not_covered(format!("{backbone}: they cover gcn, gin, sgc and mlp")));
         }
-        if config.batch_norm {
+        if config.uses_batch_norm() {
             return Err(not_covered("a network with batch normalisation".into()));
         }
         let mut named: HashMap<&str, &Tensor> = model
@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
                 }
             }
         }
-        tail.extend(take("head"));
+        tail.extend(take("output"));
         Ok(Self { rounds, tail, backbone })
     }
 }
