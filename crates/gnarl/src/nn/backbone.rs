@@ -8,9 +8,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::bodies::{appnp, boosted, gcnii, gpr, h2gcn, jumping, rgcn, sgc};
+// Every file of layers and bodies, so that a new one needs its line in the list alone.
+use super::bodies::*;
 use super::entry::{Entry, FirstAggregation, NetworkOption, UsualOperator};
-use super::{gat, gatv2, gcn, gin, mlp, pna, sage};
+use super::*;
 
 /// The enum, its entries and `ALL` from lines of a variant and its entry.
 macro_rules! backbones {
