@@ -7,7 +7,7 @@ use gnarl::inference::{Inference, Perturbed, RobustCrf};
 use gnarl_graph::dataset::embedded::karate;
 use gnarl_graph::{DenseMatrix, Graph};
 
-fn main() -> gnarl::Result<()> {
+pub fn main() -> gnarl::Result<()> {
     let graph = karate();
 
     // The whole of the model: with which of four members, one from each group, does a member share the most friends?

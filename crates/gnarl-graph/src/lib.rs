@@ -25,8 +25,6 @@
 //! `num_nodes` is n; `num_edges` counts undirected pairs, m; `num_arcs` counts stored directed entries, 2m; `num_classes`
 //! is the number of labels; `budget` is what an attack may spend; a `split` names training, validation and test items.
 
-#![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
-
 pub mod centrality;
 pub mod community;
 pub mod components;

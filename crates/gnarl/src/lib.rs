@@ -26,6 +26,8 @@
 //! | [`study`] | a question with its runs, controls and paired differences |
 //! | [`thesis`] | recipes, constants by dataset, the tables as data, and the runner |
 
+#![cfg_attr(doctest, doc = include_str!("../../../README.md"))]
+
 pub mod attack;
 pub mod augment;
 pub mod classifier;

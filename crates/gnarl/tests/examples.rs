@@ -1,0 +1,37 @@
+//! The programs under `examples/` do what their first lines say: each asserts it, and is run here.
+
+macro_rules! examples {
+    ($($name:ident = $file:literal),+ $(,)?) => {$(
+        #[path = $file]
+        mod $name;
+
+        #[test]
+        fn $name() -> gnarl::Result<()> {
+            $name::main()
+        }
+    )+};
+}
+
+examples! {
+    operator = "../../../examples/operator.rs",
+    depth = "../../../examples/depth.rs",
+    weights = "../../../examples/weights.rs",
+    inference = "../../../examples/inference.rs",
+    data = "../../../examples/data.rs",
+    joined = "../../../examples/joined.rs",
+    outside_model = "../../../examples/outside_model.rs",
+}
+
+/// A new example is run, too.
+#[test]
+fn every_example_is_in_the_list() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let (list, manifest) = (include_str!("examples.rs"), include_str!("../Cargo.toml"));
+    for file in std::fs::read_dir(folder).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".rs") {
+            assert!(list.contains(&format!("/examples/{name}\"")), "{name} is not run");
+            assert!(manifest.contains(&format!("/examples/{name}\"")), "{name} is not an example of the crate");
+        }
+    }
+}
