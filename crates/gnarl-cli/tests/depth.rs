@@ -1,17 +1,13 @@
 //! Adaptive depth on the command line.
 
 mod common;
-use common::{json, refusal, text};
+use common::{json, mean, refusal, text};
 use serde_json::Value;
 
 const TRAIN: [&str; 9] = ["train", "--data", "csbm", "--model", "gcn", "--epochs", "15", "--hidden", "8"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&TRAIN[..], more].concat()
-}
-
-fn mean(value: &Value) -> f64 {
-    value["mean"].as_f64().unwrap()
 }
 
 #[test]
@@ -31,19 +27,19 @@ fn exits_policies_and_the_oracle_are_reported() {
             assert!(policy["minus_single"]["standard_error"].as_f64().unwrap() >= 0.0, "{name}");
         }
         assert_eq!(report["test_accuracy"]["mean"], policies["pool"]["mean"], "the model's own policy");
-        let leaving: f64 = report["leave_at"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).sum();
-        assert!((leaving - 1000.0).abs() < 1e-6, "every node leaves once: {leaving}");
+        let taken: f64 = report["taken"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).sum();
+        assert!((taken - 1000.0).abs() < 1e-6, "every node takes one exit: {taken}");
         let trainings = if scheme == "admp-st" { 4 } else { 1 };
         assert_eq!(report["runs"][1]["trained"].as_array().unwrap().len(), trainings);
-        assert_eq!(report["config"]["depth"]["scheme"], scheme);
+        assert_eq!(report["config"]["model"]["depth"]["kind"], scheme);
     }
     let shown = text(&with(&["--depth", "admp-st", "--max-depth", "1", "--policy", "core,confidence"]));
-    assert!(shown.contains("core (the model's own)") && shown.contains("oracle") && shown.contains("nodes leaving"));
+    assert!(shown.contains("core (the model's own)") && shown.contains("oracle") && shown.contains("nodes taking it"));
     assert!(json(&TRAIN).get("exit_accuracy").is_none(), "a fixed depth has none");
 }
 
 #[test]
-fn a_saved_model_leaves_as_it_was_trained() {
+fn a_saved_model_takes_the_exits_it_took() {
     let dir = tempfile::tempdir().unwrap();
     for (policy, more) in [
         ("core", &[][..]),
@@ -57,10 +53,10 @@ fn a_saved_model_leaves_as_it_was_trained() {
         let predicted = json(&["predict", "--load", file, "--data", "csbm"]);
         assert_eq!(predicted["test_accuracy"], trained["test_accuracy"]["runs"][0], "{policy}");
         let counts = |report: &Value| -> Vec<f64> {
-            report["leave_at"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect()
+            report["taken"].as_array().unwrap().iter().map(|n| n.as_f64().unwrap()).collect()
         };
         assert_eq!(counts(&predicted), counts(&trained), "{policy}");
-        assert!(text(&["predict", "--load", file, "--data", "csbm"]).contains("nodes leaving"));
+        assert!(text(&["predict", "--load", file, "--data", "csbm"]).contains("nodes taking it"));
     }
 }
 
@@ -82,11 +78,11 @@ fn what_is_wrong_is_said_in_one_line() {
     let e = refusal(&with(&["--depth", "admp-st", "--policy", "core+core"]));
     assert!(e.contains("names core twice"), "{e}");
     let e = refusal(&with(&["--depth", "admp-st", "--layers", "3"]));
-    assert!(e.contains("--layers: belongs to a fixed depth; the last exit is --max-depth"), "{e}");
+    assert!(e.contains("layers: belongs to a fixed depth; the last exit is max-depth"), "{e}");
     let e = refusal(&with(&["--max-depth", "3"]));
-    assert!(e.contains("--max-depth: belongs to --depth admp-st or admp-alm"), "{e}");
+    assert!(e.contains("max-depth: belongs to admp-st and admp-alm, and the depth is fixed"), "{e}");
     let e = refusal(&with(&["--policy", "core"]));
-    assert!(e.contains("--policy: belongs to --depth admp-st or admp-alm"), "{e}");
+    assert!(e.contains("policy: belongs to admp-st and admp-alm, and the depth is fixed"), "{e}");
     let e = refusal(&["train", "--data", "csbm", "--model", "sgc", "--depth", "admp-st"]);
     assert!(e.contains("sgc is not a stack of layers"), "{e}");
 }

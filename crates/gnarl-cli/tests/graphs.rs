@@ -4,7 +4,7 @@ mod common;
 use std::fmt::Write;
 use std::path::Path;
 
-use common::{json, real_data, refusal, text};
+use common::{header, json, mean, real_data, refusal, text};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -70,13 +70,10 @@ fn folds_are_the_runs() {
         assert!(!report[key].is_null(), "{key}");
     }
     let config = &report["config"];
-    assert_eq!(
-        (config["folds"].as_u64(), config["inits"].as_u64(), config["batch_size"].as_u64()),
-        (Some(10), Some(2), Some(10))
-    );
-    assert_eq!(config["preparation"]["node_features"], "own");
-    assert_eq!(config["classifier"]["readout"], "mean");
-    assert_eq!(config["augment"], "none");
+    assert_eq!((&config["folds"], &config["inits"]), (&10.into(), &2.into()));
+    let model = &config["model"];
+    assert_eq!((&model["training"]["batch-size"], &model["network"]["readout"]), (&10.into(), &"mean".into()));
+    assert_eq!(model["augment"]["kind"], "none");
     assert!(report.get("augmentation").is_none());
 
     let threads = |n| {
@@ -90,13 +87,14 @@ fn folds_are_the_runs() {
 fn degrees_stand_in_for_features_and_corruption_says_which() {
     let dir = sets();
     let report = json(&args(&dir, "imdb-binary", &["--runs", "2"]));
-    // Stars of 8 have a node of degree 7.
-    assert_eq!(report["config"]["preparation"]["node_features"]["degrees"]["max"], 7);
-    assert!(
-        text(&args(&dir, "imdb-binary", &["--runs", "1"])).contains("one-hot degrees, 7 and more in the last column")
-    );
+    // Stars of 8 have a node of degree 7: columns for degrees 0 to 7, two layers of 8, a head for two classes.
+    let (saved, path) = (dir.path().join("m"), dir.path().join("m").to_str().unwrap().to_string());
+    json(&args(&dir, "imdb-binary", &["--runs", "1", "--save", &path]));
+    let (header, _) = header(&std::fs::read(saved).unwrap());
+    let description: Value = serde_json::from_str(header["__metadata__"]["gnarl"].as_str().unwrap()).unwrap();
+    assert_eq!((&description["in-dim"], &description["own-features"]), (&8.into(), &false.into()));
     let shown = text(&args(&dir, "imdb-binary", &["--runs", "1", "--corrupt", "0.2"]));
-    assert!(shown.contains("20 % of the training graphs' edges; degree features of the corrupted graphs"), "{shown}");
+    assert!(shown.contains("20 % of the training graphs' edges") && !shown.contains("degree features"), "{shown}");
     let shown = text(&args(&dir, "imdb-binary", &["--runs", "1", "--corrupt", "0.2", "--keep-degrees"]));
     assert!(shown.contains("20 % of the training graphs' edges; degree features of the graphs before it"), "{shown}");
     let corrupted = json(&args(&dir, "imdb-binary", &["--runs", "2", "--corrupt", "0.5"]));
@@ -110,19 +108,16 @@ fn the_control_stands_beside_none() {
     let plain = json(&args(&dir, "mutag", &[]));
     let report = json(&args(&dir, "mutag", &["--augment", "retrain", "--head-epochs", "30"]));
     let found = &report["augmentation"];
-    assert_eq!(found["name"], "retrain");
     assert_eq!(found["none_test_accuracy"], plain["test_accuracy"], "the same trainings before it");
     let difference =
         report["test_accuracy"]["mean"].as_f64().unwrap() - plain["test_accuracy"]["mean"].as_f64().unwrap();
     assert!((found["minus_none"]["mean"].as_f64().unwrap() - difference).abs() < 1e-9);
     assert!(found["minus_none"]["standard_error"].as_f64().unwrap() >= 0.0);
     let drawn = json(&args(&dir, "mutag", &["--augment", "gratin", "--runs", "2"]));
-    assert_eq!(
-        (drawn["config"]["components"].as_str(), drawn["augmentation"]["name"].as_str()),
-        (Some("2"), Some("gratin"))
-    );
+    let augment = |report: &Value| report["config"]["model"]["augment"].clone();
+    assert_eq!((&augment(&drawn)["kind"], &augment(&drawn)["components"]), (&"gratin".into(), &2.into()));
     let drawn = json(&args(&dir, "mutag", &["--augment", "gratin", "--components", "auto", "--runs", "2"]));
-    assert_eq!(drawn["config"]["components"], "auto");
+    assert_eq!(augment(&drawn)["components"], "auto");
     let shown = text(&args(&dir, "mutag", &["--augment", "retrain", "--runs", "2"]));
     assert!(shown.contains("minus none") && shown.contains("retrain"), "{shown}");
 }
@@ -162,8 +157,8 @@ fn a_rare_class_is_levelled() {
     assert_eq!((&control["config"]["per_class"], &control["config"]["rare"]), (&6.into(), &2.into()));
     for density in ["mixture", "shrunken", "shared"] {
         let report = with(&["--augment", "gratin", "--draws", "level", "--density", density]);
-        let settings = &report["config"]["augmentation"];
-        assert_eq!((&settings["density"], &settings["draws"]), (&density.into(), &"level".into()));
+        let settings = &report["config"]["model"]["augment"];
+        assert_eq!((&settings["density"]["kind"], &settings["draws"]), (&density.into(), &"level".into()));
         let found = &report["augmentation"];
         assert_eq!(found["retrain_test_accuracy"], control["test_accuracy"], "{density}");
         let difference =
@@ -187,7 +182,7 @@ fn a_rare_class_is_levelled() {
     let level = ["--augment", "gratin", "--draws", "level", "--density", "shared"];
     let shown = text(&args(&dir, "mutag", &[&rare[..], &level].concat()));
     assert!(shown.contains("at most 6 of each class, 2 of one class in turn"), "{shown}");
-    let drawn = "one Gaussian a class, their shrunken covariance shared; up to twice the graphs of the largest class";
+    let drawn = "one Gaussian a class, their shrunken covariance shared; up to twice the largest class";
     assert!(shown.contains(drawn), "{shown}");
     let shown = text(&args(&dir, "mutag", &["--augment", "gratin", "--runs", "2"]));
     assert!(shown.contains("minus retrain"), "{shown}");
@@ -199,13 +194,13 @@ fn every_augmentation_is_reached_by_name() {
     let mut seen = Vec::new();
     for name in ["none", "dropedge", "dropnode", "subgraph", "submix", "manifold-mixup", "configuration"] {
         let report = json(&args(&dir, "imdb-binary", &["--augment", name, "--runs", "2"]));
-        assert_eq!(report["config"]["augment"], name);
+        assert_eq!(report["config"]["model"]["augment"]["kind"], name);
         assert_eq!(
             report["runs"][0]["copy_seconds"].is_number(),
             !["none", "manifold-mixup"].contains(&name),
             "{name}"
         );
-        let strength = report["config"]["augmentation"]["strength"].as_f64();
+        let strength = report["config"]["model"]["augment"]["strength"].as_f64();
         assert_eq!(
             strength,
             [None, Some(0.2), Some(0.4), Some(1.0)][match name {
@@ -216,7 +211,7 @@ fn every_augmentation_is_reached_by_name() {
             }]
         );
         let curve = json(&args(&dir, "imdb-binary", &["--augment", name, "--runs", "1", "--curves"]));
-        let losses = curve["runs"][0]["trained"]["curve"].clone();
+        let losses = curve["runs"][0]["trained"][0]["curve"].clone();
         // A cycle or star that keeps its degrees looks the same to every node.
         let expected = if name == "configuration" { &seen[..1] } else { &[] };
         let alike: Vec<&Value> = seen.iter().filter(|other| **other == losses).collect();
@@ -226,6 +221,10 @@ fn every_augmentation_is_reached_by_name() {
     let shown =
         text(&args(&dir, "mutag", &["--augment", "dropnode", "--copies", "fixed", "--runs", "1", "--strength", "0.5"]));
     assert!(shown.contains("dropnode of strength 0.5, one copy of each training graph, beside them"), "{shown}");
+    let curves = |strength| {
+        json(&args(&dir, "mutag", &["--augment", "dropnode", "--strength", strength, "--runs", "1", "--curves"]))
+    };
+    assert_ne!(curves("0.5")["runs"][0]["trained"], curves("0.1")["runs"][0]["trained"]);
     let shown = text(&args(&dir, "mutag", &["--augment", "submix", "--corrupt", "0.2", "--runs", "1"]));
     assert!(
         shown.contains("submix of strength 0.4, new copies in every epoch") && shown.contains("corrupted"),
@@ -242,14 +241,14 @@ fn influence_selects_and_is_drawn() {
     let half = json(&args(&dir, "mutag", &[&base[..], &["--select", "0.5"]].concat()));
     // 32 of 40 graphs train; as many vectors are drawn.
     assert_eq!(half["runs"][0]["fresh_head"]["drawn"]["kept"], 16);
-    assert_eq!(half["config"]["augmentation"]["select"], 0.5);
+    assert_eq!(half["config"]["model"]["augment"]["select"], 0.5);
     assert!(half["augmentation"]["latent_distance"]["drawn"]["mean"].as_f64().unwrap() > 0.0);
     for through in ["head", "network"] {
         let more = ["--influence", stem, "--through", through, "--histograms", stem];
         let report = json(&args(&dir, "mutag", &[&base[..], &more].concat()));
         let influence = &report["influence"];
         assert_eq!(
-            (influence["candidates"].as_u64(), report["config"]["augmentation"]["through"].as_str()),
+            (influence["candidates"].as_u64(), report["config"]["model"]["augment"]["through"].as_str()),
             (Some(96), Some(through))
         );
         assert_eq!(influence["filtering"].as_array().unwrap().len(), 11);
@@ -278,9 +277,13 @@ fn influence_selects_and_is_drawn() {
         assert_eq!(std::fs::read_to_string(format!("{stem}-filter.csv")).unwrap().lines().count(), 12);
     }
     let shown = text(&args(&dir, "mutag", &[&base[..], &["--influence", stem, "--select", "0.25"]].concat()));
-    for part in
-        ["drawn vectors: ", "minus retrain", "found-filter.svg", "mean distance of a drawn vector", "25 % of the drawn"]
-    {
+    for part in [
+        "drawn vectors: ",
+        "minus retrain",
+        "found-filter.svg",
+        "mean distance of a drawn vector",
+        "25 % kept by influence",
+    ] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
 }
@@ -297,24 +300,21 @@ fn a_saved_classifier_predicts_as_it_was_trained() {
         let trained = json(&args(&dir, data, &[&["--runs", "2", "--save", file], more].concat()));
         let predicted = json(&["predict", "--load", file, "--data", data, "--data-dir", folder]);
         assert_eq!(predicted["test_accuracy"], trained["test_accuracy"]["runs"][0], "{data}");
-        assert_eq!(
-            (predicted["graphs"].as_u64(), values(&predicted["class_counts"]).iter().sum::<f64>()),
-            (Some(40), 40.0)
-        );
-        assert!(
-            text(&["predict", "--load", file, "--data", data, "--data-dir", folder])
-                .contains("first fold's test graphs")
-        );
+        let counted: u64 =
+            predicted["class_counts"].as_array().unwrap().iter().map(|c| c["items"].as_u64().unwrap()).sum();
+        assert_eq!((&predicted["items"], &predicted["item"], counted), (&40.into(), &"graph".into(), 40));
+        let shown = text(&["predict", "--load", file, "--data", data, "--data-dir", folder]);
+        assert!(shown.contains("40 graphs, ") && shown.contains("of those held out for testing"), "{shown}");
     }
     let e = refusal(&["predict", "--load", file, "--data", "mutag", "--data-dir", folder]);
-    assert!(e.contains("trained on IMDB-BINARY with 8 features and 2 classes, but MUTAG has 2 and 2"), "{e}");
+    assert!(e.contains("predict: the graphs have 2 features a node, the model takes 8"), "{e}");
     let e = refusal(&["predict", "--load", file, "--data", "karate"]);
-    assert!(e.contains("a classifier of graphs, but karate is one graph"), "{e}");
+    assert!(e.contains("predict: the model classifies graphs of a set, and this is one graph"), "{e}");
     let nodes = dir.path().join("nodes.safetensors");
     let nodes = nodes.to_str().unwrap();
     json(&["train", "--data", "karate", "--model", "gcn", "--epochs", "2", "--save", nodes]);
     let e = refusal(&["predict", "--load", nodes, "--data", "mutag", "--data-dir", folder]);
-    assert!(e.contains("a network of nodes, but MUTAG is a set of graphs"), "{e}");
+    assert!(e.contains("predict: the model classifies the nodes of one graph, and this is a set"), "{e}");
 }
 
 #[test]
@@ -331,8 +331,8 @@ fn learned_operators_and_epochs() {
     let bench = ["bench", "epoch", "--data", "imdb-binary", "--model", "gcn", "--epochs", "3", "--data-dir", folder];
     let report = json(&bench);
     assert!(report["epoch_ms"].as_f64().unwrap() > 0.0);
-    assert_eq!((report["graphs"].as_u64(), report["config"]["batch_size"].as_u64()), (Some(32), Some(256)));
-    assert!(text(&bench).contains("ms an epoch of 32 graphs"));
+    assert_eq!((&report["training_items"], &report["config"]["training"]["batch-size"]), (&32.into(), &256.into()));
+    assert!(text(&bench).starts_with("gcn on IMDB-BINARY: "));
 }
 
 #[test]
@@ -341,13 +341,16 @@ fn what_is_wrong_is_said_in_one_line() {
     let fail = |more: &[&str]| refusal(&args(&dir, "mutag", more));
     assert!(fail(&["--augment", "retrian"]).contains("unknown augmentation 'retrian'; did you mean retrain"));
     assert!(fail(&["--keep-degrees"]).contains("--keep-degrees: belongs to --corrupt"));
-    assert!(fail(&["--head-epochs", "3"]).contains("--head-epochs: belongs to --augment retrain or gratin"));
-    assert!(fail(&["--components", "3"]).contains("--components: belongs to --augment gratin"));
+    assert!(
+        fail(&["--head-epochs", "3"])
+            .contains("head-epochs: belongs to retrain and gratin, and the augmentation is none")
+    );
+    assert!(fail(&["--components", "3"]).contains("components: belongs to gratin, and the augmentation is none"));
     assert!(fail(&["--augment", "gratin", "--components", "0"]).contains("neither a number of at least 1 nor auto"));
     let one = &["--augment", "gratin", "--density", "shared", "--components", "3"];
-    assert!(fail(one).contains("--components: belongs to mixtures; shared is one Gaussian a class"));
-    assert!(fail(&["--density", "shared"]).contains("--density: belongs to --augment gratin"));
-    assert!(fail(&["--draws", "level"]).contains("--draws: belongs to --augment retrain or gratin"));
+    assert!(fail(one).contains("components: belongs to mixtures; shared is one Gaussian a class"));
+    assert!(fail(&["--density", "shared"]).contains("density: belongs to gratin, and the augmentation is none"));
+    assert!(fail(&["--draws", "level"]).contains("draws: belongs to retrain and gratin, and the augmentation is none"));
     assert!(
         fail(&["--augment", "gratin", "--draws", "levl"])
             .contains("unknown number of draws 'levl'; did you mean level")
@@ -355,10 +358,14 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(fail(&["--rare", "2"]).contains("--per-class"));
     let more = &["--per-class", "2", "--rare", "2"];
     assert!(fail(more).contains("--rare: 2 graphs are not fewer than --per-class 2"));
-    assert!(fail(&["--select", "0.5"]).contains("--select: belongs to --augment gratin"));
-    assert!(fail(&["--augment", "dropedge", "--influence", "x"]).contains("--influence: belongs to --augment gratin"));
+    assert!(fail(&["--select", "0.5"]).contains("select: belongs to gratin, and the augmentation is none"));
     assert!(
-        fail(&["--augment", "gratin", "--through", "head"]).contains("--through: belongs to --select and --influence")
+        fail(&["--augment", "dropedge", "--influence", "x"])
+            .contains("--influence: belongs to gratin, and the augmentation is dropedge")
+    );
+    assert!(
+        fail(&["--augment", "gratin", "--through", "network"])
+            .contains("--through: belongs to --select and --influence")
     );
     assert!(
         fail(&["--augment", "gratin", "--select", "2"]).contains("a share of 2 new vectors; it must lie in 0 to 1")
@@ -373,11 +380,11 @@ fn what_is_wrong_is_said_in_one_line() {
     );
     assert!(
         fail(&["--augment", "gratin", "--strength", "0.5"])
-            .contains("--strength: belongs to augmentations that change graphs")
+            .contains("strength: belongs to dropedge, dropnode, subgraph, submix, configuration and manifold-mixup")
     );
     assert!(
         fail(&["--augment", "manifold-mixup", "--copies", "fixed"])
-            .contains("--copies: belongs to augmentations that change graphs, not to manifold-mixup")
+            .contains("copies: belongs to dropedge, dropnode, subgraph, submix and configuration")
     );
     assert!(
         fail(&["--augment", "dropedge", "--copies", "many"])
@@ -388,17 +395,29 @@ fn what_is_wrong_is_said_in_one_line() {
             .contains("unknown parameters 'neck'; known: head, network")
     );
     assert!(fail(&["--corrupt", "2"]).contains("a share of 2 edges; it must lie in 0 to 1"));
-    assert!(fail(&["--depth", "admp-st"]).contains("--depth: belongs to graphs whose nodes are classified"));
+    assert!(fail(&["--depth", "admp-st"]).contains("depth: admp-st puts exits on the nodes of one graph"));
     assert!(fail(&["--head-dropout", "1"]).contains("head dropout 1 must be at least 0 and below 1"));
     assert!(fail(&["--readout", "typical"]).contains("unknown readout 'typical'; known: mean, sum, max"));
     let folder = dir.path().to_str().unwrap();
     let e = refusal(&["train", "--data", "mutag", "--model", "adagcn", "--data-dir", folder]);
     assert!(e.contains("adagcn is trained one learner after the other"), "{e}");
-    for (option, value) in
-        [("--inits", "2"), ("--batch-size", "2"), ("--readout", "sum"), ("--augment", "retrain"), ("--corrupt", "0.1")]
-    {
+    for (option, value) in [("--inits", "2"), ("--corrupt", "0.1"), ("--per-class", "3")] {
         let e = refusal(&["train", "--data", "karate", "--model", "gcn", option, value]);
         assert!(e.contains(&format!("{option}: belongs to sets of graphs, and karate is one graph")), "{e}");
+    }
+    for (option, value) in [("batch-size", "2"), ("readout", "sum"), ("head-dropout", "0.1")] {
+        let e = refusal(&["train", "--data", "karate", "--model", "gcn", &format!("--{option}"), value]);
+        assert!(e.contains(&format!("{option}: belongs to sets of graphs, and this is one graph")), "{e}");
+    }
+    let e = refusal(&["train", "--data", "karate", "--model", "gcn", "--augment", "retrain"]);
+    assert!(e.contains("augment: retrain draws vectors of graphs and needs a set of them"), "{e}");
+    assert!(
+        fail(&["--inference", "robust-crf"]).contains("inference: robust-crf reads answers off the nodes of one graph")
+    );
+    assert!(fail(&["--protocol", "largest-component"]).contains("largest-component splits the nodes of one graph"));
+    for data in ["mutag", "imdb-binary"] {
+        let e = refusal(&args(&dir, data, &["--features", "row-normalised"]));
+        assert!(e.contains("features: row-normalised would change nothing: every node's features are one-hot"), "{e}");
     }
     write_set(dir.path(), "MUTAG", 6, true);
     assert!(fail(&[]).contains("10 folds of 6 labelled items: at least 3 and at most one item per fold"));
@@ -422,10 +441,13 @@ fn mutag_is_learned() {
         "--data-dir",
         dir,
     ]);
-    assert_eq!(report["config"]["preparation"]["node_features"], "own");
-    let mean = report["test_accuracy"]["mean"].as_f64().unwrap();
     // Two thirds are mutagenic: 66.5 % for who says so of all.
-    assert!(mean > 72.0, "{mean}");
+    assert!(mean(&report["test_accuracy"]) > 75.0, "{}", report["test_accuracy"]);
+    // A linear map behind the layers, as the networks of ch. 5 have.
+    let common = ["train", "--data", "MUTAG", "--model", "gcn", "--runs", "4", "--epochs", "60", "--data-dir", dir];
+    let (with, without) = (json(&[&common[..], &["--head", "true"]].concat()), json(&common));
+    assert!(with["parameters"].as_u64().unwrap() > without["parameters"].as_u64().unwrap(), "one map more");
+    assert!(mean(&with["test_accuracy"]) > 68.0, "{}", with["test_accuracy"]);
 }
 
 /// A cell of `gnarl reproduce`, and `gnarl train` with the same options.
@@ -475,17 +497,8 @@ fn a_cell_of_a_table_is_what_train_gives() {
         let (cell, trained) = cell_and_training(data, out, table, train);
         assert_eq!(cell["ours"]["runs"], trained["test_accuracy"]["runs"], "{table:?}");
         let (work, config) = (&cell["config"]["work"]["graphs"], &trained["config"]);
-        for key in ["recipe", "training", "batch_size", "corruption", "augment", "augmentation", "head_epochs"] {
+        for key in ["recipe", "model", "corruption", "inits", "seed"] {
             assert_eq!(work[key], config[key], "{table:?}: {key}");
-        }
-        for key in ["components", "inits", "seed"] {
-            assert_eq!(work[key], config[key], "{table:?}: {key}");
-        }
-        for key in ["network", "readout", "head_dropout"] {
-            assert_eq!(work[key], config["classifier"][key], "{table:?}: {key}");
-        }
-        for key in ["operator", "features"] {
-            assert_eq!(work["preparation"][key], config["preparation"][key], "{table:?}: {key}");
         }
     }
     let shown = text(&[
@@ -553,5 +566,6 @@ fn a_cell_of_mutag_is_what_train_gives() {
         cell_and_training(data.to_str().unwrap(), out, ["gen:tab:results_gcn", "mutag", "gratin"], &train);
     assert_eq!(cell["ours"]["runs"], trained["test_accuracy"]["runs"]);
     assert_eq!((&cell["thesis"]["mean"], &cell["thesis"]["std"]), (&76.05.into(), &6.74.into()));
-    assert!(cell["ours"]["mean"].as_f64().unwrap() > 55.0, "{cell}");
+    // At least what is right for who says the same of all graphs, 66.5 %.
+    assert!(cell["ours"]["mean"].as_f64().unwrap() > 66.0, "{cell}");
 }

@@ -1,17 +1,12 @@
 //! The inference axis on the command line.
 
 mod common;
-use common::{json, refusal, text};
-use serde_json::Value;
+use common::{json, mean, refusal, text};
 
 const MODEL: [&str; 8] = ["--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8"];
 
 fn attack<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["attack"], &MODEL[..], more].concat()
-}
-
-fn mean(value: &Value) -> f64 {
-    value["mean"].as_f64().unwrap()
 }
 
 #[test]
@@ -21,7 +16,7 @@ fn an_attack_is_judged_with_and_without_it_on_the_same_inputs() {
         for (attacked, part) in [("gaussian", "features"), ("dice", "structure")] {
             let report =
                 json(&attack(&["--attack", attacked, "--runs", "3", "--inference", kind, "--neighbours", "3"]));
-            assert_eq!(report["config"]["inference"]["on"], part, "{kind}: the part that is attacked");
+            assert_eq!(report["config"]["model"]["inference"]["on"], part, "{kind}: the part that is attacked");
             let defended = &report["defended"];
             let difference = mean(&defended["attacked_accuracy"]) - mean(&report["attacked_accuracy"]);
             assert!((difference - mean(&defended["attacked_difference"])).abs() < 1e-9, "{kind} under {attacked}");
@@ -51,7 +46,7 @@ fn an_attack_is_judged_with_and_without_it_on_the_same_inputs() {
 fn tuning_robustness_and_other_axes_run() {
     let tuned =
         json(&attack(&["--attack", "gaussian", "--inference", "robust-crf", "--inference-tune", "--updates", "1"]));
-    assert_eq!(tuned["config"]["inference"]["tune"], true);
+    assert_eq!(tuned["config"]["model"]["inference"]["tune"], true);
     let deep = json(&attack(&[
         "--attack",
         "dice",
@@ -66,7 +61,7 @@ fn tuning_robustness_and_other_axes_run() {
         "--weights",
         "orthonormal",
     ]));
-    assert!(deep["defended"]["clean_accuracy"]["mean"].as_f64().unwrap() > 0.0);
+    assert!((mean(&deep["defended"]["clean_accuracy"]) - mean(&deep["clean_accuracy"])).abs() < 15.0, "{deep}");
     let robustness =
         [&["robustness"], &MODEL[..], &["--epsilon", "1", "--samples", "5", "--inference", "robust-crf"]].concat();
     let report = json(&robustness);
@@ -86,7 +81,7 @@ fn a_saved_model_predicts_by_it() {
     let plain = json(&["predict", "--load", file, "--data", "csbm"]);
     let own = json(&["predict", "--load", file, "--data", "csbm", "--inference", "robust-crf", "--crf-sigma", "1"]);
     assert_eq!(plain["predictions"], own["predictions"]);
-    assert_eq!(plain["test_accuracy"], own["plain_accuracy"]);
+    assert_eq!(plain["test_accuracy"], own["plain_test_accuracy"]);
     assert_eq!(own["inference"]["kind"], "robust-crf");
     let noisy = json(&["predict", "--load", file, "--data", "csbm", "--inference", "smoothing", "--radius", "50"]);
     assert_ne!(plain["predictions"], noisy["predictions"]);
@@ -97,7 +92,7 @@ fn wrong_use_is_one_line() {
     for (arguments, expected) in [
         (
             attack(&["--attack", "dice", "--crf-sigma", "0.5"]),
-            "sigma: belongs to robust-crf and clean-crf, and the inference is plain",
+            "crf-sigma: belongs to robust-crf and clean-crf, and the inference is plain",
         ),
         (attack(&["--attack", "dice", "--inference", "robust-crf", "--crf-sigma", "2"]), "sigma 2 must lie in 0 to 1"),
         (attack(&["--attack", "dice", "--inference", "robust-crf", "--radius", "nan"]), "radius: "),
@@ -142,7 +137,12 @@ fn a_program_outside_is_defended_and_its_failures_are_one_line() {
         "--inference-on",
         "structure",
     ]);
-    assert_eq!(report["class_counts"], serde_json::json!([0, 34, 0, 0]));
+    assert_eq!(
+        report["class_counts"],
+        serde_json::json!([
+            {"class": "0", "items": 0}, {"class": "1", "items": 34}, {"class": "2", "items": 0}, {"class": "3", "items": 0}
+        ])
+    );
     let hangs = script("hangs.sh", "read hello; echo '{\"num_classes\": 4}'; read request; sleep 20\n");
     let line = refusal(&["predict", "--external", &hangs, "--data", "karate", "--time-limit", "0.5"]);
     assert!(line.contains("no answer within 500ms"), "{line}");

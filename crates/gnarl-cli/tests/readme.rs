@@ -3,9 +3,9 @@
 mod common;
 use common::gnarl;
 
-/// How far a measured number may be from the README's: another processor rounds differently, and a node more or less of a
-/// few hundred comes out right.
-const SLACK: f64 = 2.0;
+/// How far a measured number may be from the README's: another processor rounds differently, and of the 360 nodes that twenty splits of
+/// karate test, two more or less may come out right. A model without what its row says is off by several times as much.
+const SLACK: f64 = 0.6;
 
 /// Whether a printed line is the README's. A word `…` stands for any word, and says that the numbers beside it are measured.
 fn is_as_shown(printed: Option<&str>, shown: &str) -> bool {

@@ -144,8 +144,12 @@ fn a_row_of_the_thesis_is_reproduced() {
     let cell = &report["rows"][0]["cells"][0];
     assert_eq!(cell["ours"]["splits"].as_array().unwrap().len(), 2, "{cell}");
     assert_ne!(cell["ours"]["splits"][0], cell["ours"]["splits"][1], "each run its own split");
+    // The thesis has 55.59 with a deviation of 1.6 over ten splits; a split of 37 test pages is off by 8 points at one deviation.
     let mean = cell["ours"]["mean"].as_f64().unwrap();
-    assert!((35.0..75.0).contains(&mean), "{cell}");
+    assert!((mean - 55.6).abs() < 11.0, "{cell}");
+    // Two of 37 pages and the like: the mean is a multiple of half a page.
+    let pages = mean / 100.0 * 74.0;
+    assert!((pages - pages.round()).abs() < 1e-6, "{cell}");
     let page = std::fs::read_to_string(dir.path().join("topological_GCN.html")).unwrap();
     assert!(page.contains("<polyline points=") && page.contains("GCN w/ A_hat"), "no learning curve");
 }
@@ -156,11 +160,12 @@ fn the_comparison_of_depths_says_what_it_would_run() {
     let out = dir.path().to_str().unwrap();
     let args = ["reproduce", "results_with_baselines_2", "--columns", "cornell", "--rows", "JKNET-CAT", "--out", out];
     let work = &json(&args)["rows"][0]["cells"][0]["config"]["work"]["best-depth"];
-    assert_eq!((&work["network"]["backbone"], &work["network"]["layers"]), (&"jk-cat".into(), &5.into()));
+    let work = &work["model"];
+    assert_eq!((&work["backbone"], &work["network"]["layers"]), (&"jk-cat".into(), &5.into()));
     assert_eq!((&work["training"]["keep"], &work["training"]["schedule"]), (&"last".into(), &serde_json::Value::Null));
     let work =
         &json(&["reproduce", "dynam:fig:photo_synthetic", "--out", out])["rows"][0]["cells"][0]["config"]["work"];
-    assert_eq!(work["halves"]["network"]["backbone"], "mlp", "depth 0 hears nobody");
+    assert_eq!(work["halves"]["model"]["backbone"], "mlp", "depth 0 passes no messages");
 }
 
 #[test]
@@ -175,8 +180,9 @@ fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
     let gcorn = cell(&report, "psi 1.0: GCORN", 0);
     let work = &gcorn["config"]["work"]["attacked"];
     assert_eq!((&work["recipe"], &work["attack"]["budget"]), (&"thesis-ch5".into(), &1.0.into()));
-    assert_eq!(work["network"]["weights"]["orthonormal"]["order"], 2);
-    assert_eq!((&work["training"]["weight_decay"], &work["inference"]), (&0.0.into(), &serde_json::Value::Null));
+    let model = &work["model"];
+    assert_eq!((&model["weights"]["kind"], &model["weights"]["order"]), (&"orthonormal".into(), &2.into()));
+    assert_eq!((&model["training"]["weight_decay"], &model["inference"]["kind"]), (&0.0.into(), &"plain".into()));
     assert_eq!(gcorn["message"], "not in the data folder; gnarl data get cora");
     assert_eq!(cell(&report, "PGD: AirGNN", 1)["message"], "AirGNN is not in gnarl yet");
     let shown = text(&["reproduce", "results_node_classification", "--out", out]);
@@ -185,11 +191,11 @@ fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
     let report = json(&["reproduce", "structure_results", "--out", out]);
     let work = &cell(&report, "DICE, poisoning: RobustCRF", 2)["config"]["work"]["attacked"];
     assert_eq!((&work["mode"], &work["attack"]["kind"]), (&"poisoning".into(), &"dice".into()));
-    let inference = &work["inference"];
+    let inference = &work["model"]["inference"];
     assert_eq!((&inference["kind"], &inference["on"]), (&"robust-crf".into(), &"structure".into()));
     assert_eq!((&inference["radius"], &inference["sigma"]), (&0.04.into(), &0.05.into()), "CiteSeer's");
     assert_eq!(work["protocol"]["largest-component-fractions"]["train"], 0.1);
-    let coraml = &cell(&report, "clean: GCN", 1)["config"]["work"]["attacked"]["preparation"];
+    let coraml = &cell(&report, "clean: GCN", 1)["config"]["work"]["attacked"]["model"];
     assert_eq!(coraml["features"], "as-loaded");
     // Bare or defended, the cell is the same.
     assert_eq!(cell(&report, "clean: RobustCRF", 0)["config"], cell(&report, "DICE, evasion: GCN", 0)["config"]);

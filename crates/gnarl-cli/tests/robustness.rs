@@ -18,7 +18,7 @@ fn number(value: &Value) -> f64 {
 fn curves_have_estimates_intervals_and_bounds() {
     let report = json(&with(&["--epsilon", "0,0.5,5", "--samples", "40", "--sigma", "0.02,0.2", "--runs", "2"]));
     assert_eq!(report["test_accuracy"]["runs"].as_array().unwrap().len(), 2);
-    assert!(report["config"]["network"].is_object() && number(&report["seconds"]) > 0.0);
+    assert!(report["config"]["model"]["network"].is_object() && number(&report["seconds"]) > 0.0);
     let curve = report["curve"].as_array().unwrap();
     assert_eq!(curve.len(), 3);
     let mut before = -1.0;

@@ -1,7 +1,7 @@
 //! Wrong command lines: exit code 2, one line that says what and what to do, nothing on standard output.
 
 mod common;
-use common::{gnarl, json, refusal, text};
+use common::{gnarl, header, json, refusal, text};
 
 #[test]
 fn flags_that_are_wrong_are_named() {
@@ -31,8 +31,19 @@ fn flags_that_are_wrong_are_named() {
 
 #[test]
 fn help_and_version_are_no_errors() {
-    for args in [&["--help"][..], &["data", "--help"], &["centrality", "--help"], &["spectrum", "--help"]] {
-        let help = text(args);
+    let commands: [&[&str]; 9] = [
+        &[],
+        &["data"],
+        &["centrality"],
+        &["spectrum"],
+        &["train"],
+        &["attack"],
+        &["robustness"],
+        &["predict"],
+        &["bench", "epoch"],
+    ];
+    for command in commands {
+        let help = text(&[command, &["--help"]].concat());
         assert!(help.contains("--json") && help.contains("--data-dir"), "{help}");
     }
     assert!(text(&["--version"]).starts_with("gnarl 0."));
@@ -98,4 +109,106 @@ fn a_reader_that_goes_away_is_no_error() {
     child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(child.wait().unwrap().success(), "{said}");
     assert_eq!(said, "");
+}
+
+/// Every option once, under a heading of its own kind, with whose it is.
+#[test]
+fn help_on_models_is_in_order() {
+    for command in [&["train"][..], &["attack"], &["robustness"], &["bench", "epoch"]] {
+        let help = text(&[command, &["--help"]].concat());
+        let options: Vec<&str> = help.lines().filter(|line| line.starts_with("      --")).collect();
+        let mut names: Vec<&str> = options.iter().map(|line| line.split_whitespace().next().unwrap()).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "{command:?} has an option twice: {help}");
+        for heading in
+            ["The network:", "Operator:", "Depth:", "Weights:", "Inference:", "Data:", "Defence:", "Training:"]
+        {
+            assert_eq!(help.lines().filter(|line| *line == heading).count(), 1, "{heading} of {command:?}");
+        }
+    }
+    let help = text(&["train", "--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("Of admp-st, admp-alm: the last exit [default: 5]"), "{help}");
+    assert!(
+        help.contains("of smoothing: neighbours averaged over [default: 100]"),
+        "each choice has its own default: {help}"
+    );
+}
+
+#[test]
+fn options_that_would_change_nothing_are_refused() {
+    for (model, more, expected) in [
+        ("gcn", &["--heads", "2"][..], "heads: belongs to gat"),
+        ("gcn", &["--attention-dropout", "0.1"], "attention-dropout: belongs to gat"),
+        (
+            "gcn",
+            &["--exponent-lr", "0.1"],
+            "exponent-lr: belongs to a learned operator, cgso, and the operator is the paper's",
+        ),
+        ("gcn", &["--batch-norm"], "batch-norm: belongs to gin"),
+        ("gcn", &["--teleport", "0.2"], "teleport: belongs to appnp"),
+        ("mlp", &["--operator", "H"], "operator: mlp passes no messages: an operator would change nothing"),
+        ("mlp", &["--augment", "dropedge"], "augment: mlp would not see the changed edges of dropedge"),
+        ("appnp", &["--layers", "3"], "layers: belongs to"),
+        ("sgc", &["--hidden", "8"], "hidden: belongs to"),
+        ("sgc", &["--dropout", "0.1"], "dropout: belongs to"),
+        ("gcn", &["--depth", "admp-st", "--head", "true"], "head: belongs to a fixed depth, and the depth is admp-st"),
+        ("gcn", &["--depth", "admp-st", "--noise", "0.1"], "noise: belongs to a fixed depth, and the depth is admp-st"),
+        ("gcn", &["--batch-size", "8"], "batch-size: belongs to sets of graphs, and this is one graph"),
+        ("gcn", &["--readout", "sum"], "readout: belongs to sets of graphs, and this is one graph"),
+        ("gcn", &["--order", "3"], "order: belongs to orthonormal, and the kind of weights is free"),
+        ("gcn", &["--augment", "dropedge", "--copies", "fixed"], "copies: of one graph a copy takes the graph's place"),
+    ] {
+        let e = refusal(&[&["train", "--data", "karate", "--model", model, "--epochs", "2"], more].concat());
+        assert!(e.contains(expected), "{e}");
+    }
+}
+
+#[test]
+fn saved_models_that_are_broken_or_old_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("model.safetensors");
+    let path = file.to_str().unwrap();
+    json(&["train", "--data", "karate", "--model", "gcn", "--epochs", "2", "--save", path]);
+    let whole = std::fs::read(&file).unwrap();
+    let predict = ["predict", "--load", path, "--data", "karate"];
+    json(&predict);
+
+    let (header, data) = header(&whole);
+    let weights = header.as_object().unwrap().values().find(|tensor| tensor["dtype"] == "F32").unwrap();
+    let at = data + weights["data_offsets"][0].as_u64().unwrap() as usize;
+    let mut spoiled = whole.clone();
+    spoiled[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    std::fs::write(&file, &spoiled).unwrap();
+    let e = refusal(&predict);
+    assert!(e.contains("model.safetensors") && e.contains("not finite"), "{e}");
+
+    // The description stands in the header as text within text.
+    let (new, old) = (br#"\"version\":2"#, br#"\"version\":1"#);
+    let place = whole.windows(new.len()).position(|bytes| bytes == new).expect("the version of the format");
+    let mut aged = whole.clone();
+    aged[place..place + old.len()].copy_from_slice(old);
+    std::fs::write(&file, &aged).unwrap();
+    let e = refusal(&predict);
+    assert!(
+        e.contains("model.safetensors") && e.contains("version 1 of the format") && e.contains("train and save"),
+        "{e}"
+    );
+
+    for broken in [&whole[..whole.len() / 2], &whole[..4], b"not a model"] {
+        std::fs::write(&file, broken).unwrap();
+        assert!(refusal(&predict).contains("model.safetensors"), "{} bytes", broken.len());
+    }
+}
+
+#[test]
+fn numbers_that_networks_cannot_hold_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("edges.csv"), "0,1,1\n1,2,1e39\n").unwrap();
+    std::fs::write(dir.path().join("labels.csv"), "0,a\n1,b\n2,a\n").unwrap();
+    let e = refusal(&["train", "--data", dir.path().to_str().unwrap(), "--model", "gcn"]);
+    assert!(e.contains("edges.csv: line 2") && e.contains("too large for a weight"), "{e}");
+    let e = refusal(&["robustness", "--data", "karate", "--model", "gcn", "--epochs", "2", "--epsilon", "1e40"]);
+    assert!(e.contains("epsilon 1e40 is beyond single precision"), "{e}");
 }

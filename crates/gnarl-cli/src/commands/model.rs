@@ -9,7 +9,7 @@ use gnarl::nn::Backbone;
 use gnarl::thesis::Recipe;
 use gnarl_graph::dataset::Task;
 use gnarl_graph::dataset::registry::Protocol;
-use gnarl_graph::names::Given;
+use gnarl_graph::names::{Given, Setting};
 use gnarl_graph::{Benchmark, Dataset, Error};
 
 use super::load;
@@ -94,11 +94,16 @@ fn help_of_axis(section: &Section) -> String {
     format!("{} [default: {first}]", section.names.iter().map(name).collect::<Vec<_>>().join(", "))
 }
 
-/// Whose a setting is, where not all choices of its axis take it.
-fn help_of_setting(about: &str, value: &'static str) -> (String, &'static str) {
-    let mut letters = about.chars();
-    let upper = letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str());
-    (upper.unwrap_or_default(), value)
+/// What a setting does, behind whose it is.
+fn help_of_setting(section: &Section, setting: &Setting) -> String {
+    let takers = section.takers(setting);
+    let of_takers = |(names, about): &(Vec<&str>, &str)| format!("of {}: {about}", names.join(", "));
+    let help = match takers.is_empty() {
+        true => setting.about.to_string(),
+        false => takers.iter().map(of_takers).collect::<Vec<_>>().join("; "),
+    };
+    let mut letters = help.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
 }
 
 impl Args for ModelOptions {
@@ -110,9 +115,8 @@ impl Args for ModelOptions {
                 command = command.arg(arg(axis).value_name("KIND").help(help_of_axis(&section)));
             }
             for setting in section.settings.iter().filter(|s| !ELSEWHERE.contains(&s.flag)) {
-                let (help, value) = help_of_setting(setting.about, setting.value);
-                let arg = arg(setting.flag).value_name(value).help(help);
-                command = command.arg(match value {
+                let arg = arg(setting.flag).value_name(setting.value).help(help_of_setting(&section, setting));
+                command = command.arg(match setting.value {
                     "BOOL" => arg.num_args(0..=1).default_missing_value("true"),
                     _ => arg,
                 });

@@ -440,7 +440,9 @@ impl TrainReport {
                     (Copies::EachEpoch, Some(_)) => "new copies in every epoch, in the place of the training graphs",
                     (Copies::EachEpoch, None) => "drawn anew in every epoch",
                 };
-                format!("{augment}, {how}")
+                let stored = serde_json::to_value(augment).unwrap_or_default();
+                let strength = stored["strength"].as_f64().map_or(String::new(), |x| format!(" of strength {x}"));
+                format!("{augment}{strength}, {how}")
             }
             _ => augment.to_string(),
         }

@@ -1,10 +1,14 @@
 //! What every test of the command line needs.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports, reason = "each test file uses some of it")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assert_cmd::Command;
 use serde_json::Value;
+
+#[path = "../../../gnarl-graph/tests/common/mod.rs"]
+mod data;
+pub use data::{real_data, summary};
 
 /// The program, blind to the data folder of whoever runs the tests.
 pub fn gnarl(args: &[&str]) -> Command {
@@ -45,13 +49,36 @@ pub fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// The folder of real datasets: `GNARL_TEST_DATA`, else `../shared/data` beside the repository.
-pub fn real_data() -> Option<PathBuf> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let dir = std::env::var_os("GNARL_TEST_DATA").map_or(beside, PathBuf::from);
-    if dir.is_dir() {
-        return Some(dir);
+/// The mean of an accuracy over runs.
+#[track_caller]
+pub fn mean(value: &Value) -> f64 {
+    value["mean"].as_f64().unwrap_or_else(|| panic!("{value} has no mean"))
+}
+
+/// Writes a folder with a graph of one's own: a ring of `size` nodes for each class, neighbouring rings joined by an edge. Of three columns
+/// of features, that of the class (the number beside it) is the largest for four nodes of five. Nodes are called `CLASS-NUMBER`.
+pub fn write_rings(folder: &Path, classes: &[(&str, usize)], size: usize) {
+    std::fs::create_dir_all(folder).unwrap();
+    let node = |class: usize, i: usize| format!("{}-{}", classes[class % classes.len()].0, i % size);
+    let (mut edges, mut labels, mut features) =
+        (String::new(), String::from("node,class\n"), String::from("node,a,b,c\n"));
+    for (c, (class, column)) in classes.iter().enumerate() {
+        for i in 0..size {
+            edges += &format!("{},{}\n", node(c, i), node(c, i + 1));
+            labels += &format!("{},{class}\n", node(c, i));
+            let shown = if i % 5 == 0 { (column + 1) % 3 } else { *column };
+            let row = [0, 1, 2].map(|f| if f == shown { "1" } else { "0.2" });
+            features += &format!("{},{}\n", node(c, i), row.join(","));
+        }
+        edges += &format!("{},{}\n", node(c, 0), node(c + 1, 2));
     }
-    eprintln!("skipped: no datasets in {} (set GNARL_TEST_DATA)", dir.display());
-    None
+    std::fs::write(folder.join("edges.csv"), edges).unwrap();
+    std::fs::write(folder.join("labels.csv"), labels).unwrap();
+    std::fs::write(folder.join("features.csv"), features).unwrap();
+}
+
+/// The header of a saved model, and where its data begins.
+pub fn header(saved: &[u8]) -> (Value, usize) {
+    let length = u64::from_le_bytes(saved[..8].try_into().unwrap()) as usize;
+    (serde_json::from_slice(&saved[8..8 + length]).unwrap(), 8 + length)
 }

@@ -56,12 +56,13 @@ impl Choice for CleanCrf {
     const ABOUT: &'static str = "agreement over inputs that look clean (ours)";
     const SETTINGS: &'static [Setting] = &[
         ON,
-        Setting::new("neighbours", "L", "neighbours drawn around an input [5]"),
+        Setting::new("neighbours", "L", "neighbours drawn around an input [default: 5]"),
         UPDATES,
-        Setting::new("sigma", "X", "weight of the model's own answer, 0 to 1 [0.05]").flag("crf-sigma"),
-        Setting::new("hard", "BOOL", "average classes instead of probabilities [false]"),
+        Setting::new("sigma", "X", "weight of the model's own answer, 0 to 1 [default: 0.05]").flag("crf-sigma"),
+        Setting::new("hard", "BOOL", "average classes instead of probabilities [default: false]"),
         STOP_EARLY,
-        Setting::new("tune", "BOOL", "choose sigma by the accuracy on validation nodes [false]").flag("inference-tune"),
+        Setting::new("tune", "BOOL", "choose sigma by the accuracy on validation nodes [default: false]")
+            .flag("inference-tune"),
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {

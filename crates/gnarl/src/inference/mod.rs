@@ -160,13 +160,21 @@ pub enum Prior {
 }
 
 // Settings that several choices have.
-const ON: Setting =
-    Setting::new("on", "PART", "what neighbours differ in: features or structure [what is attacked, else features]")
-        .flag("inference-on");
-const UPDATES: Setting = Setting::new("updates", "K", "updates: neighbours of neighbours are asked from 2 on [2]");
-const RADIUS: Setting =
-    Setting::new("radius", "X", "of the ball: a norm of features, or a share of edges [the thesis' for the dataset]");
-const STOP_EARLY: Setting = Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [false]");
+const ON: Setting = Setting::new(
+    "on",
+    "PART",
+    "what neighbours differ in: features or structure [default: what is attacked, else features]",
+)
+.flag("inference-on");
+const UPDATES: Setting =
+    Setting::new("updates", "K", "updates: neighbours of neighbours are asked from 2 on [default: 2]");
+const RADIUS: Setting = Setting::new(
+    "radius",
+    "X",
+    "radius of the ball: a norm of features, or a share of edges [default: the thesis' for the dataset]",
+);
+const STOP_EARLY: Setting =
+    Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [default: false]");
 
 /// Refuses a radius that is none.
 fn check_radius(radius: Option<f64>) -> gnarl_graph::Result<()> {

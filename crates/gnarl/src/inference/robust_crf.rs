@@ -72,15 +72,19 @@ impl Choice for RobustCrf {
     const ABOUT: &'static str = "agreement over a ball of inputs (the thesis' RobustCRF)";
     const SETTINGS: &'static [Setting] = &[
         ON,
-        Setting::new("neighbours", "L", "neighbours drawn around an input [5]"),
+        Setting::new("neighbours", "L", "neighbours drawn around an input [default: 5]"),
         UPDATES,
-        Setting::new("sigma", "X", "weight of the model's own answer, 0 to 1 [the thesis' for the dataset]")
+        Setting::new("sigma", "X", "weight of the model's own answer, 0 to 1 [default: the thesis' for the dataset]")
             .flag("crf-sigma"),
         RADIUS,
-        Setting::new("hard", "BOOL", "average classes instead of probabilities [false]"),
+        Setting::new("hard", "BOOL", "average classes instead of probabilities [default: false]"),
         STOP_EARLY,
-        Setting::new("law", "LAW", "on structure, how the number of flips is drawn: thesis or uniform [thesis]"),
-        Setting::new("tune", "BOOL", "choose sigma and radius by the accuracy on validation nodes [false]")
+        Setting::new(
+            "law",
+            "LAW",
+            "on structure, how the number of flips is drawn: thesis or uniform [default: thesis]",
+        ),
+        Setting::new("tune", "BOOL", "choose sigma and radius by the accuracy on validation nodes [default: false]")
             .flag("inference-tune"),
     ];
 

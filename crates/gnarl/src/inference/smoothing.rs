@@ -49,10 +49,10 @@ impl Choice for Smoothing {
     const ABOUT: &'static str = "the plain average over a ball of inputs (randomised smoothing)";
     const SETTINGS: &'static [Setting] = &[
         ON,
-        Setting::new("neighbours", "L", "neighbours averaged over [100]"),
+        Setting::new("neighbours", "L", "neighbours averaged over [default: 100]"),
         RADIUS,
-        Setting::new("hard", "BOOL", "average classes instead of probabilities [true]"),
-        Setting::new("tune", "BOOL", "choose the radius by the accuracy on validation nodes [false]")
+        Setting::new("hard", "BOOL", "average classes instead of probabilities [default: true]"),
+        Setting::new("tune", "BOOL", "choose the radius by the accuracy on validation nodes [default: false]")
             .flag("inference-tune"),
     ];
 

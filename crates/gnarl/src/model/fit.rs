@@ -12,6 +12,7 @@ use super::graph_data::Inputs;
 use super::report::{FitReport, Tried, refused};
 use super::{Model, Plan, fit_graphs, fit_node};
 use crate::error::{Error, Result};
+use crate::features::FeatureScaling;
 use crate::inference::Reading;
 use crate::operator::{OperatorChoice, Prepared};
 use crate::train::Watch;
@@ -55,6 +56,7 @@ impl Model {
                 ReadyData::Graph { graph: plan.prepared(graph)?, labels, prepared }
             }
             Content::Graphs(set) => {
+                refuse_idle_scaling(self.features, set.graphs())?;
                 let prepared = candidates.iter().map(|_| OnceLock::new()).collect();
                 ReadyData::Graphs { source: SetSource::new(set, &plan, &options)?, prepared }
             }
@@ -225,3 +227,17 @@ fn settle<T>(
         (None, None) => Err(refused("there is no initialisation to try")),
     }
 }
+
+/// Refuses a scaling that was asked for and would leave every graph of a set as it is, as it does with one-hot node labels and degrees.
+fn refuse_idle_scaling(asked: Option<FeatureScaling>, graphs: &[Graph]) -> Result<()> {
+    let Some(scaling) = asked.filter(|scaling| *scaling != FeatureScaling::AsLoaded) else { return Ok(()) };
+    let stays = |graph: &Graph| graph.features().is_none_or(|features| scaling.apply(features) == *features);
+    match graphs.iter().all(stays) {
+        true => {
+            let what = format!("{scaling} would change nothing: every node's features are one-hot");
+            Err(GraphError::setting("features", what).into())
+        }
+        false => Ok(()),
+    }
+}
+

@@ -128,8 +128,7 @@ impl Model {
     /// Everything a model can be told, in sections, for command lines and other callers that speak in words.
     pub fn sections() -> Vec<Section> {
         let names = |list: &'static [Listed]| list.iter().map(|entry| (entry.name.to_string(), entry.about)).collect();
-        let settings = |list: &'static [Listed]| distinct(list.iter().flat_map(|entry| entry.settings).copied());
-        let axis = |axis, title, list| Section { axis, title, names: names(list), settings: settings(list) };
+        let axis = |axis, title, list| Section { axis, title, names: names(list), settings: of_list(list), list };
         let operators = OperatorChoice::names().map(|name| (name, "")).collect();
         vec![
             Section {
@@ -137,19 +136,27 @@ impl Model {
                 title: "The network",
                 names: Vec::new(),
                 settings: NetworkOptions::SETTINGS.to_vec(),
+                list: &[],
             },
             Section {
                 axis: Some("operator"),
                 title: "Operator",
                 names: operators,
                 settings: OperatorChoice::SETTINGS.to_vec(),
+                list: &[Listed { name: "cgso", about: "", settings: OperatorChoice::SETTINGS }],
             },
             axis(Some("depth"), "Depth", Depth::LIST),
             axis(Some("weights"), "Weights", WeightsChoice::LIST),
             axis(Some("inference"), "Inference", Inference::LIST),
             axis(Some("augment"), "Data", Augment::LIST),
             axis(Some("defense"), "Defence", Defense::LIST),
-            Section { axis: None, title: "Training", names: Vec::new(), settings: TrainingOptions::SETTINGS.to_vec() },
+            Section {
+                axis: None,
+                title: "Training",
+                names: Vec::new(),
+                settings: TrainingOptions::SETTINGS.to_vec(),
+                list: &[],
+            },
         ]
     }
 
@@ -161,8 +168,10 @@ impl Model {
         if let Some(name) = given.take("features") {
             model.features = Some(name.parse()?);
         }
-        model.network = names::overlaid(&self.network, &given.of(NetworkOptions::SETTINGS))?;
-        model.training = names::overlaid(&self.training, &given.of(TrainingOptions::SETTINGS))?;
+        let network = NetworkOptions::SETTINGS;
+        model.network = by_flag(network, names::overlaid(&self.network, &given.of(network)))?;
+        let training = TrainingOptions::SETTINGS;
+        model.training = by_flag(training, names::overlaid(&self.training, &given.of(training)))?;
         if let Some(name) = given.take("operator") {
             model.operator = name.parse()?;
         }
@@ -170,23 +179,25 @@ impl Model {
         if let Some(name) = given.take("depth") {
             model.depth = name.parse()?;
         }
-        model.depth = model.depth.with(&given.of_list(Depth::LIST))?;
+        model.depth = by_flag(&of_list(Depth::LIST), model.depth.with(&given.of(&of_list(Depth::LIST))))?;
         if let Some(name) = given.take("weights") {
             model.weights = name.parse()?;
         }
-        model.weights = model.weights.with(&given.of_list(WeightsChoice::LIST))?;
+        model.weights =
+            by_flag(&of_list(WeightsChoice::LIST), model.weights.with(&given.of(&of_list(WeightsChoice::LIST))))?;
         if let Some(name) = given.take("inference") {
             model.inference = name.parse()?;
         }
-        model.inference = model.inference.with(&given.of_list(Inference::LIST))?;
+        model.inference =
+            by_flag(&of_list(Inference::LIST), model.inference.with(&given.of(&of_list(Inference::LIST))))?;
         if let Some(name) = given.take("augment") {
             model.augment = name.parse()?;
         }
-        model.augment = model.augment.with(&given.of_list(Augment::LIST))?;
+        model.augment = by_flag(&of_list(Augment::LIST), model.augment.with(&given.of(&of_list(Augment::LIST))))?;
         if let Some(name) = given.take("defense") {
             model.defense = name.parse()?;
         }
-        model.defense = model.defense.with(&given.of_list(Defense::LIST))?;
+        model.defense = by_flag(&of_list(Defense::LIST), model.defense.with(&given.of(&of_list(Defense::LIST))))?;
         given.refuse_rest()?;
         Ok(model)
     }
@@ -203,17 +214,45 @@ pub struct Section {
     pub names: Vec<(String, &'static str)>,
     /// The settings of all choices together.
     pub settings: Vec<Setting>,
+    /// The choices that have settings.
+    list: &'static [Listed],
 }
 
-/// Settings that several choices share, once each.
-fn distinct(settings: impl Iterator<Item = Setting>) -> Vec<Setting> {
+impl Section {
+    /// Whose a setting of an axis is and what it is to them: the choices that mean the same by it together. Empty where there is no choice.
+    pub fn takers(&self, setting: &Setting) -> Vec<(Vec<&'static str>, &'static str)> {
+        let mut found: Vec<(Vec<&'static str>, &'static str)> = Vec::new();
+        for entry in self.list {
+            let Some(own) = entry.settings.iter().find(|known| known.flag == setting.flag) else { continue };
+            match found.iter_mut().find(|(_, about)| *about == own.about) {
+                Some((names, _)) => names.push(entry.name),
+                None => found.push((vec![entry.name], own.about)),
+            }
+        }
+        found
+    }
+}
+
+/// The settings of all entries of a list; those that several share once each.
+fn of_list(list: &[Listed]) -> Vec<Setting> {
     let mut all: Vec<Setting> = Vec::new();
-    for setting in settings {
+    for setting in list.iter().flat_map(|entry| entry.settings) {
         if !all.iter().any(|known| known.flag == setting.flag) {
-            all.push(setting);
+            all.push(*setting);
         }
     }
     all
+}
+
+/// An error about a setting under the name that it was given by.
+fn by_flag<T>(settings: &[Setting], result: Result<T>) -> Result<T> {
+    result.map_err(|e| match e {
+        Error::Argument { op, what } => match settings.iter().find(|setting| setting.name == op) {
+            Some(setting) => Error::argument(setting.flag, what),
+            None => Error::Argument { op, what },
+        },
+        other => other,
+    })
 }
 
 /// Options by their flags, taken one after the other.
@@ -240,10 +279,6 @@ impl<'a> Options<'a> {
             }
         }
         found
-    }
-
-    fn of_list(&mut self, list: &[Listed]) -> Vec<Given> {
-        self.of(&distinct(list.iter().flat_map(|entry| entry.settings).copied()))
     }
 
     fn refuse_rest(&self) -> Result<()> {
@@ -293,6 +328,8 @@ mod tests {
         assert_eq!(fail(&[("centrality", "core")]), "centrality: belongs to cgso, and the operator is the paper's");
         assert_eq!(fail(&[("hiden", "3")]), "unknown option 'hiden'; did you mean hidden?");
         assert!(fail(&[("dropout", "much")]).starts_with("dropout: 'much' does not fit"));
+        assert!(fail(&[("lr", "quick")]).starts_with("lr: 'quick' does not fit"), "by the name it was given by");
+        assert!(fail(&[("crf-sigma", "0.5")]).starts_with("crf-sigma: belongs to robust-crf"));
         assert!(fail(&[("depth", "admp-sst")]).contains("did you mean admp-st"));
     }
 

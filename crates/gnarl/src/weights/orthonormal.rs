@@ -50,8 +50,8 @@ impl Choice for Orthonormal {
     const NAME: &'static str = "orthonormal";
     const ABOUT: &'static str = "every forward pass sees their orthonormal projection: GCORN, GIORN";
     const SETTINGS: &'static [Setting] = &[
-        Setting::new("order", "P", "of orthonormal: terms of Björck's expansion [default: 2]"),
-        Setting::new("iterations", "N", "of orthonormal: iterations [default: 25]"),
+        Setting::new("order", "P", "terms of Björck's expansion [default: 2]"),
+        Setting::new("iterations", "N", "iterations of the projection [default: 25]"),
         Setting::new(
             "scaling",
             "KIND",

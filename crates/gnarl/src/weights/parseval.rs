@@ -26,8 +26,7 @@ impl Choice for Parseval {
     const NAME: &'static str = "parseval";
     const ABOUT: &'static str = "every update is followed by a step towards orthonormal ones";
     const SETTINGS: &'static [Setting] =
-        &[Setting::new("beta", "BETA", "of parseval: length of the step after every update [default: 0.01]")
-            .flag("parseval-beta")];
+        &[Setting::new("beta", "BETA", "length of the step after every update [default: 0.01]").flag("parseval-beta")];
 
     /// Refuses steps that go nowhere or too far: from a norm of one, β of one half would overshoot.
     fn check(&self) -> gnarl_graph::Result<()> {

@@ -1,0 +1,70 @@
+//! Ctrl-C: what was finished counts, the exit code is 130.
+#![cfg(unix)]
+
+mod common;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::one_object;
+
+/// Runs the program and interrupts it after so long. `None` where the signal came before anything listened for it, or too late.
+fn interrupted(args: &[&str], after: Duration) -> Option<Output> {
+    let child = Command::new(assert_cmd::cargo::cargo_bin!("gnarl"))
+        .args(args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(after);
+    let pid = child.id().to_string();
+    Command::new("kill").args(["-INT", &pid]).stderr(Stdio::null()).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.signal().is_none() && !output.status.success()).then_some(output)
+}
+
+fn one_line(stderr: &[u8]) -> String {
+    let said = String::from_utf8(stderr.to_vec()).unwrap();
+    assert_eq!(said.matches('\n').count(), 1, "{said}");
+    said
+}
+
+const TRAIN: [&str; 9] = ["train", "--data", "karate", "--model", "gcn", "--runs", "6", "--threads", "1"];
+
+#[test]
+fn nothing_finished_is_nothing_reported() {
+    let args = [&TRAIN[..], &["--epochs", "10000000", "--json"]].concat();
+    let output =
+        (1..6).find_map(|tries| interrupted(&args, Duration::from_millis(700 * tries))).expect("interrupted in time");
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(output.stdout, b"");
+    assert_eq!(one_line(&output.stderr), "error: interrupted: 0 of 6 runs were finished; the others do not count\n");
+}
+
+#[test]
+fn finished_runs_alone_count() {
+    let args = [&TRAIN[..], &["--epochs", "1500", "--json"]].concat();
+    let start = Instant::now();
+    let whole = Command::new(assert_cmd::cargo::cargo_bin!("gnarl")).args(&args).output().unwrap();
+    let took = start.elapsed();
+    let whole = one_object(&String::from_utf8(whole.stdout).unwrap());
+    // Half of the time is half of the runs, on a machine that does nothing else; this one may.
+    let shares = [0.5, 0.7, 0.4, 0.8, 0.3, 0.6];
+    let found = shares.iter().find_map(|share| {
+        let output = interrupted(&args, took.mul_f64(*share))?;
+        assert_eq!(output.status.code(), Some(130));
+        (!output.stdout.is_empty()).then_some(output)
+    });
+    let output = found.expect("interrupted between the first run and the last");
+    let report = one_object(&String::from_utf8(output.stdout).unwrap());
+    let finished = report["runs"].as_array().unwrap().len();
+    assert!((1..6).contains(&finished), "{finished}");
+    assert_eq!((&report["interrupted"], &report["unfinished_runs"]), (&true.into(), &(6 - finished).into()));
+    let expected = format!("error: interrupted: {finished} of 6 runs were finished; the others do not count\n");
+    assert_eq!(one_line(&output.stderr), expected);
+    // Those that count are what they are in a command that nobody interrupts.
+    for (run, same) in report["runs"].as_array().unwrap().iter().zip(whole["runs"].as_array().unwrap()) {
+        assert_eq!((&run["seed"], &run["test_accuracy"]), (&same["seed"], &same["test_accuracy"]));
+        assert_eq!(run["trained"][0]["epochs"], 1500);
+    }
+}
