@@ -9,9 +9,9 @@ use gnarl_graph::Split;
 use gnarl_graph::dataset::Task;
 use serde::{Deserialize, Serialize};
 
-use super::fit::FitReport;
 use super::fitted::{Fitted, Inputs, Learned, TrainedOn};
 use super::graph_data::NodeFeatures;
+use super::report::FitReport;
 use super::{Model, Plan};
 use crate::classifier::{EarlyExit, WhiteBox};
 use crate::depth::{ExitNetwork, Policy};

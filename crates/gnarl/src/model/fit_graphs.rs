@@ -8,29 +8,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use gnarl_graph::{Graph, GraphSet, Labels, Split};
-use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use super::batches::{Evaluation, FreshGraphs, MixedIn, TrainingSet, train_classifier};
-use super::fit::{FitOptions, FitReport, FreshHeadReport, refused};
 use super::fitted::Inputs;
 use super::graph_data::{GraphData, GraphPreparation, NodeFeatures};
 use super::heads::{TrainedClassifier, augmented_head};
+use super::options::FitOptions;
+use super::report::{FitReport, FreshHeadReport, refused};
 use crate::augment::transform::{copy_all, transform_all};
-use crate::augment::{Copies, Corruption, GraphTransform};
+use crate::augment::{Copies, GraphTransform};
 use crate::error::Result;
 use crate::nn::GraphClassifier;
 use crate::train::{Trained, Watch};
-
-/// Corruption of the training graphs; validation and test graphs stay as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct TrainingCorruption {
-    /// Which edges change.
-    pub edges: Corruption,
-    /// Whether one-hot degrees stay those of the graph before it; else they are those of the corrupted one.
-    pub keep_degrees: bool,
-}
 
 /// The graphs of a set, and those trained on where they differ: shared by all folds, initialisations and operators.
 #[derive(Debug)]
@@ -73,7 +63,7 @@ impl SetSource {
 
     /// The graphs made ready for an operator.
     pub(super) fn prepared(&self, plan: &Plan) -> Result<PreparedSet> {
-        let preparation = preparation(plan, self.node_features);
+        let preparation = GraphPreparation::of(plan, self.node_features);
         let make = |graphs: &[Graph]| GraphData::new(graphs, plan.network.backbone, &preparation);
         let data = make(&self.graphs)?;
         let corrupted = self.is_corrupted.then(|| make(&self.training)).transpose()?;
@@ -92,11 +82,6 @@ impl SetSource {
     fn labelled(&self, graphs: &[u32]) -> (Vec<u32>, Vec<u32>) {
         graphs.iter().filter_map(|&g| self.labels.get(g).map(|class| (g, class))).unzip()
     }
-}
-
-/// How a plan makes graphs ready.
-pub(super) fn preparation(plan: &Plan, node_features: NodeFeatures) -> GraphPreparation {
-    GraphPreparation { operator: plan.model.operator, features: plan.features, node_features }
 }
 
 /// A set made ready for an operator.
@@ -201,7 +186,7 @@ fn with_copies(
 ) -> Result<(Trained, f64)> {
     let keep_originals = copies == Copies::Fixed;
     let originals: Vec<&Graph> = on.graphs.iter().map(|&g| &source.training[g as usize]).collect();
-    let preparation = preparation(plan, source.node_features);
+    let preparation = GraphPreparation::of(plan, source.node_features);
     let nanoseconds = AtomicU64::new(0);
     let make = |epoch: usize| {
         let start = Instant::now();

@@ -5,8 +5,8 @@ use std::time::Instant;
 use gnarl_graph::random::mix;
 use gnarl_graph::{Graph, Labels, Split};
 
-use super::fit::FitReport;
 use super::fitted::Learned;
+use super::report::FitReport;
 use super::{Model, Plan};
 use crate::augment::transform::transform_all;
 use crate::classifier::{EarlyExit, WhiteBox};

@@ -10,6 +10,7 @@ use candle_core::{DType, Device, Tensor};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph};
 use serde::{Deserialize, Serialize};
 
+use super::Plan;
 use crate::error::Result;
 use crate::features::FeatureScaling;
 use crate::nn::{Backbone, Batch, FirstAggregation, Input, Membership, OperatorScalar, Propagation, Shape};
@@ -75,6 +76,13 @@ pub struct GraphPreparation {
     pub features: FeatureScaling,
     /// Where features come from.
     pub node_features: NodeFeatures,
+}
+
+impl GraphPreparation {
+    /// How a plan makes graphs ready.
+    pub fn of(plan: &Plan, node_features: NodeFeatures) -> Self {
+        Self { operator: plan.model.operator, features: plan.features, node_features }
+    }
 }
 
 /// Graphs made ready: one operator and one input over the nodes of all of them.

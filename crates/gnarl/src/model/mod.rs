@@ -3,12 +3,13 @@
 //! | file | what |
 //! | --- | --- |
 //! | [`value`] | [`Model`]: a backbone and a choice on each axis, serialisable, with a builder |
-//! | [`options`] | what can be told beside the axes: the network's shape, the training |
+//! | [`options`] | what can be told beside the axes: the network's shape, the training; what a study asks of fitting |
 //! | [`plan`] | what is left open filled in, what cannot be refused: the one place that says no |
 //! | [`spec`] | a model as TOML |
 //! | [`fit`] | from a model and data to a fitted model |
 //! | `fit_node`, `fit_graphs` | the same on one graph and on a set |
 //! | [`graph_data`], [`batches`], [`heads`] | sets of graphs made ready, training on batches of them, fresh heads |
+//! | [`report`] | how fitting went |
 //! | [`fitted`] | [`Fitted`]: answers, accuracies, exits |
 //! | [`file`](mod@file) | a fitted model as one safetensors file |
 //!
@@ -24,12 +25,13 @@ pub mod graph_data;
 pub mod heads;
 pub mod options;
 pub mod plan;
+pub mod report;
 pub mod spec;
 pub mod value;
 
-pub use fit::{FitReport, FreshHeadReport, Tried};
-pub use fit_graphs::{PreparedSet, TrainingCorruption};
+pub use fit_graphs::PreparedSet;
 pub use fitted::{Fitted, Predictions};
-pub use options::{NetworkOptions, TrainingOptions};
+pub use options::{FitOptions, NetworkOptions, TrainingCorruption, TrainingOptions};
 pub use plan::Plan;
+pub use report::{FitReport, FreshHeadReport, Tried};
 pub use value::{Model, Section};
