@@ -63,6 +63,7 @@ impl Plan {
 impl Model {
     /// Refuses what cannot be or would change nothing, and fills in what was left open.
     pub fn plan(&self, task: Task) -> crate::Result<Plan> {
+        self.check_choices()?;
         refuse(self, task)?;
         let network = network(self, task);
         let training = training(self, task);
@@ -118,6 +119,15 @@ impl Model {
             return Err(Error::argument("batch-size", "batches of 0 graphs; at least 1 is needed").into());
         }
         Ok(plan)
+    }
+
+    /// Refuses settings of the axes that mean nothing: those that were read are checked already, those of a program are not.
+    fn check_choices(&self) -> Result<()> {
+        self.depth.check()?;
+        self.weights.check()?;
+        self.inference.check()?;
+        self.augment.check()?;
+        self.defense.check()
     }
 
     fn learns_operator(&self) -> bool {
