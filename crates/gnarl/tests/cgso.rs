@@ -73,7 +73,8 @@ fn every_backbone_learns_its_operator() {
             }
         }
     }
-    let refused = |backbone: Backbone| Model::new(backbone).operator(cgso("core", "A")).fit(&data, 1).unwrap_err().to_string();
+    let refused =
+        |backbone: Backbone| Model::new(backbone).operator(cgso("core", "A")).fit(&data, 1).unwrap_err().to_string();
     assert_eq!(refused(Backbone::Mlp), "operator: mlp passes no messages: an operator would change nothing");
     let e = refused(Backbone::Pna);
     assert!(e.starts_with("operator: pna does not use an operator's values"), "{e}");
@@ -83,7 +84,8 @@ fn every_backbone_learns_its_operator() {
 fn threads_do_not_change_a_bit() {
     let data = on_graph(embedded());
     for backbone in [Backbone::Gcn, Backbone::GatV2] {
-        let model = Model::new(backbone).features(FeatureScaling::AsLoaded).operator(cgso("degree+walks", "H")).epochs(10);
+        let model =
+            Model::new(backbone).features(FeatureScaling::AsLoaded).operator(cgso("degree+walks", "H")).epochs(10);
         let learned = |threads| on_threads(threads, || bytes(&model.fit(&data, 3).unwrap()));
         assert_eq!(learned(1), learned(2), "{backbone}");
     }
@@ -101,7 +103,8 @@ fn a_file_brings_the_learned_operator_back() {
     let loaded = Fitted::load(&file).unwrap();
     assert_eq!(loaded.model(), fitted.model());
     assert_eq!(loaded.model().operator, operator.into());
-    let scalars = |fitted: &Fitted| fitted.network().unwrap().white_box().unwrap().network().operator_scalars().unwrap();
+    let scalars =
+        |fitted: &Fitted| fitted.network().unwrap().white_box().unwrap().network().operator_scalars().unwrap();
     assert_eq!(scalars(&loaded), fitted.report().operator);
     let probabilities = |fitted: &Fitted| fitted.predict(&data.content).unwrap().probabilities;
     assert_eq!(probabilities(&loaded), probabilities(&fitted));

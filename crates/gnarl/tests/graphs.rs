@@ -339,7 +339,8 @@ fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
     let set = cycles_and_stars(40);
     let model = model(Backbone::Gcn, 4);
     let corruption = |share, keep_degrees| TrainingCorruption { edges: Corruption::new(share).unwrap(), keep_degrees };
-    let corrupted = |share, keep_degrees| results(&study_with(&set, model, 4, 1, Some(corruption(share, keep_degrees))));
+    let corrupted =
+        |share, keep_degrees| results(&study_with(&set, model, 4, 1, Some(corruption(share, keep_degrees))));
     let as_is = results(&study(&set, model, 4, 1));
     assert_eq!(corrupted(0.0, false), as_is, "no share of edges is no change");
     assert_eq!(corrupted(0.0, true), as_is);
@@ -408,7 +409,8 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     let e = Split::folds(one.labels(), 10, 0).unwrap_err().to_string();
     assert_eq!(e, "folds: 10 folds of 1 labelled items: at least 3 and at most one item per fold");
     let gcn = model(Backbone::Gcn, 2);
-    let on = |set: &GraphSet, split: Split| SplitData { name: "own".into(), content: Content::Graphs(set.clone()), split };
+    let on =
+        |set: &GraphSet, split: Split| SplitData { name: "own".into(), content: Content::Graphs(set.clone()), split };
     let none = Split::new("none", vec![], vec![], vec![0]).unwrap();
     let e = gcn.fit(&on(&one, none.clone()), 0).unwrap_err().to_string();
     assert_eq!(e, "graph classification: there are no labelled graphs to train on");

@@ -17,9 +17,9 @@ use gnarl::nn::sage::Sage;
 use gnarl::nn::{Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout, Shape};
 use gnarl::operator::{OperatorChoice, Prepared};
 use gnarl::tensor::{Operator, Pattern};
+use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::stream;
-use gnarl_graph::Graph;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -104,7 +104,8 @@ fn tiers_of_prose(root: &str) -> Vec<Vec<String>> {
     let docs = docs.join(" ");
     let (_, order) = docs.split_once("never those above: ").expect("lib.rs states the order");
     let (order, _) = order.split_once('.').expect("a sentence");
-    let rooms = |tier: &str| tier.replace(" and ", ", ").split(", ").map(|room| room.trim().replace(' ', "_")).collect();
+    let rooms =
+        |tier: &str| tier.replace(" and ", ", ").split(", ").map(|room| room.trim().replace(' ', "_")).collect();
     order.split("; then ").map(rooms).collect()
 }
 
@@ -134,7 +135,10 @@ impl Sources {
                 if path.is_dir() {
                     folders.push(path);
                 } else if path.extension().is_some_and(|ending| ending == "rs") {
-                    files.insert(path.strip_prefix(&folder).unwrap().to_path_buf(), std::fs::read_to_string(&path).unwrap());
+                    files.insert(
+                        path.strip_prefix(&folder).unwrap().to_path_buf(),
+                        std::fs::read_to_string(&path).unwrap(),
+                    );
                 }
             }
         }
@@ -144,11 +148,13 @@ impl Sources {
 
     fn of(files: BTreeMap<PathBuf, String>) -> Self {
         let modules: BTreeMap<ItemPath, PathBuf> = files.keys().map(|file| (module_of(file), file.clone())).collect();
-        let parsed: BTreeMap<PathBuf, Parsed> = files.iter().map(|(file, text)| (file.clone(), Parsed::of(file, text, &modules))).collect();
+        let parsed: BTreeMap<PathBuf, Parsed> =
+            files.iter().map(|(file, text)| (file.clone(), Parsed::of(file, text, &modules))).collect();
         let resolve = |path: &ItemPath| resolve(path, &modules, &parsed, 0);
         let imports = |with_tests: bool| {
             let of_file = |(file, parsed): (&PathBuf, &Parsed)| {
-                let (own, said) = (module_of(file), parsed.paths.iter().filter(|(_, in_tests)| with_tests || !in_tests));
+                let (own, said) =
+                    (module_of(file), parsed.paths.iter().filter(|(_, in_tests)| with_tests || !in_tests));
                 let found = said.map(|(path, _)| resolve(path)).filter(|path| !is_own_part(&own, path, &modules));
                 (file.clone(), found.collect())
             };
@@ -185,11 +191,13 @@ impl Sources {
         let files: Vec<&PathBuf> = self.outside_tests.keys().collect();
         let at = |file: &PathBuf| files.iter().position(|known| *known == file).unwrap();
         let to = |path: &ItemPath| self.file_of(path).map(at);
-        let edges: Vec<BTreeSet<usize>> = files.iter().map(|file| self.outside_tests[*file].iter().filter_map(to).collect()).collect();
+        let edges: Vec<BTreeSet<usize>> =
+            files.iter().map(|file| self.outside_tests[*file].iter().filter_map(to).collect()).collect();
         let reached: Vec<BTreeSet<usize>> = (0..files.len()).map(|from| reach(from, &edges)).collect();
         let mut circles = BTreeSet::new();
         for from in 0..files.len() {
-            let circle: Vec<usize> = (0..files.len()).filter(|&to| reached[from].contains(&to) && reached[to].contains(&from)).collect();
+            let circle: Vec<usize> =
+                (0..files.len()).filter(|&to| reached[from].contains(&to) && reached[to].contains(&from)).collect();
             if circle.len() > 1 {
                 circles.insert(circle);
             }
@@ -214,8 +222,11 @@ fn reach(from: usize, edges: &[BTreeSet<usize>]) -> BTreeSet<usize> {
 
 /// `a/b.rs` and `a/b/mod.rs` are the module `a::b`; lib.rs and main.rs are the root.
 fn module_of(file: &Path) -> ItemPath {
-    let mut parts: Vec<String> = file.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
-    if parts.last().is_some_and(|last| last == "mod") || parts.len() == 1 && ["lib", "main"].contains(&parts[0].as_str()) {
+    let mut parts: Vec<String> =
+        file.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
+    if parts.last().is_some_and(|last| last == "mod")
+        || parts.len() == 1 && ["lib", "main"].contains(&parts[0].as_str())
+    {
         parts.pop();
     }
     parts
@@ -227,7 +238,12 @@ fn is_own_part(module: &ItemPath, path: &ItemPath, modules: &BTreeMap<ItemPath, 
 }
 
 /// Where an item is defined, through re-exports.
-fn resolve(path: &ItemPath, modules: &BTreeMap<ItemPath, PathBuf>, parsed: &BTreeMap<PathBuf, Parsed>, depth: usize) -> ItemPath {
+fn resolve(
+    path: &ItemPath,
+    modules: &BTreeMap<ItemPath, PathBuf>,
+    parsed: &BTreeMap<PathBuf, Parsed>,
+    depth: usize,
+) -> ItemPath {
     let mut module: ItemPath = Vec::new();
     for (i, part) in path.iter().enumerate() {
         let child = [module.as_slice(), std::slice::from_ref(part)].concat();
@@ -238,7 +254,9 @@ fn resolve(path: &ItemPath, modules: &BTreeMap<ItemPath, PathBuf>, parsed: &BTre
         }
         let renamed = modules.get(&module).and_then(|file| parsed[file].brought_in.get(part));
         return match renamed {
-            Some(target) if depth < 8 => resolve(&[target.as_slice(), &path[i + 1..]].concat(), modules, parsed, depth + 1),
+            Some(target) if depth < 8 => {
+                resolve(&[target.as_slice(), &path[i + 1..]].concat(), modules, parsed, depth + 1)
+            }
             _ => path.clone(),
         };
     }
@@ -373,7 +391,9 @@ fn tokens(text: &str) -> Vec<String> {
         } else if c == 'r' && (at(i + 1) == '"' || at(i + 1) == '#' && (at(i + 2) == '"' || at(i + 2) == '#')) {
             let hashes = chars[i + 1..].iter().take_while(|c| **c == '#').count();
             i += hashes + 2;
-            while i < chars.len() && !(chars[i] == '"' && chars[i + 1..].iter().take(hashes).filter(|c| **c == '#').count() == hashes) {
+            while i < chars.len()
+                && !(chars[i] == '"' && chars[i + 1..].iter().take(hashes).filter(|c| **c == '#').count() == hashes)
+            {
                 i += 1;
             }
             i += 1 + hashes;

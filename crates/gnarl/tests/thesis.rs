@@ -543,7 +543,8 @@ fn seconds_of_graph_classification_are_those_of_its_runs() {
     let accuracy = &cell_of(&accuracy, "DropEdge").ours.as_ref().unwrap().runs;
     let timed = cell_files(dir.path()).into_iter().map(|file| std::fs::read_to_string(file).unwrap());
     let timed: Vec<serde_json::Value> = timed.map(|text| serde_json::from_str(&text).unwrap()).collect();
-    let of_drop_edge = timed.iter().filter(|cell| cell["config"]["work"]["graphs"]["model"]["augment"]["kind"] == "dropedge");
+    let of_drop_edge =
+        timed.iter().filter(|cell| cell["config"]["work"]["graphs"]["model"]["augment"]["kind"] == "dropedge");
     let values: Vec<f64> = of_drop_edge.map(|cell| cell["measured"]["values"][0].as_f64().unwrap()).collect();
     assert_eq!(values, [accuracy[0], accuracy[0]]);
 }

@@ -55,9 +55,15 @@ fn runs_side_by_side_are_runs_one_by_one() {
         assert_eq!(run.test_accuracy, Some(test_accuracy(&alone, &data)));
         assert_eq!(run.fit.trained[0].curve, alone.report().trained[0].curve);
         // Made ready once or for every fit: the same.
-        assert_eq!(bytes(&alone), bytes(&model.fit(&SplitData { name: "csbm".into(), ..data.clone() }, 5 + i as u64).unwrap()));
+        assert_eq!(
+            bytes(&alone),
+            bytes(&model.fit(&SplitData { name: "csbm".into(), ..data.clone() }, 5 + i as u64).unwrap())
+        );
     }
-    assert_ne!(together.runs[0].fit.trained[0].curve, together.runs[1].fit.trained[0].curve, "another seed, another run");
+    assert_ne!(
+        together.runs[0].fit.trained[0].curve, together.runs[1].fit.trained[0].curve,
+        "another seed, another run"
+    );
 }
 
 #[test]

@@ -248,8 +248,11 @@ impl Fitted {
                 };
                 let graphs = set.graphs().iter().map(|g| self.plan.model.defense.method().purified(g));
                 let graphs = graphs.collect::<Result<Vec<_>>>()?;
-                let data =
-                    GraphData::new(&graphs, self.plan.network.backbone, &GraphPreparation::of(&self.plan, node_features))?;
+                let data = GraphData::new(
+                    &graphs,
+                    self.plan.network.backbone,
+                    &GraphPreparation::of(&self.plan, node_features),
+                )?;
                 if data.in_dim() != self.in_dim() {
                     let what =
                         format!("the graphs have {} features a node, the model takes {}", data.in_dim(), self.in_dim());

@@ -20,6 +20,8 @@ pub fn thesis_inference(inference: Inference, dataset: &str) -> Inference {
         table.into_iter().find(|(name, ..)| *name == dataset)
     };
     match inference {
+        // What tunes itself takes no values.
+        _ if inference.tunes() => inference,
         Inference::RobustCrf(mut crf) => {
             if let Some((_, radius, sigma)) = values(crf.on) {
                 crf.radius = crf.radius.or(Some(radius));
