@@ -17,7 +17,7 @@
 //! | [`files`] | files that are there whole or not at all |
 //!
 //! A room uses those below it, never those above: error, random, names, files and matrix; then features, labels, split,
-//! components, graph and graph set; then properties, centrality, operator, metrics and distance; then generate, spectrum,
+//! components, graph and graph set; then properties, centrality, operator, metrics, distance and generate; then spectrum,
 //! dataset and community.
 //!
 //! # One word per thing

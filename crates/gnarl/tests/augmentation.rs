@@ -1,26 +1,23 @@
 //! The data axis end to end, on generated graphs: augmentations in graph space, influence, selection.
 
+mod support;
+
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use gnarl::augment::network_influence::{Items, NetworkInfluence};
-use gnarl::augment::{Augment, AugmentSettings, Components, Copies, Corruption, Density, Draws, Through};
-use gnarl::features::FeatureScaling;
-use gnarl::nn::{Backbone, GraphClassifier, Param, Pass};
-use gnarl::operator::OperatorChoice;
-use gnarl::task::graph::{
-    self, Evaluation, GraphConfig, GraphPreparation, NodeFeatures, PreparedSet, Run, TrainingCorruption,
-};
-use gnarl::task::recipe::Recipe;
-use gnarl::train::{Epoch, Keep, TrainConfig, Watch};
+use gnarl::augment::{Components, Copies, Corruption, Density, Draws, Through};
+use gnarl::model::batches::{Evaluation, TrainingSet, scores as scores_of, train_classifier};
+use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
+use gnarl::model::{FitOptions, TrainingCorruption};
+use gnarl::nn::{GraphClassifier, Param, Pass};
+use gnarl::prelude::*;
+use gnarl::study::train::{Run, TrainResult, TrainStudy};
+use gnarl::train::{Epoch, Keep, Watch};
+use gnarl_graph::dataset::Task;
 use gnarl_graph::random::stream;
-use gnarl_graph::{Graph, GraphSet, Labels, Split, generate};
+use gnarl_graph::{Benchmark, generate};
 use rand::RngExt;
-
-fn quiet(stop: &AtomicBool) -> Watch<'_> {
-    fn nothing(_: usize, _: &Epoch) {}
-    Watch { on_epoch: &nothing, stop }
-}
+use support::{folds_of, on_threads, small};
 
 /// Random graphs of two densities that overlap: neither class can be learned without mistakes.
 fn sparse_and_dense(count: usize) -> GraphSet {
@@ -33,84 +30,90 @@ fn sparse_and_dense(count: usize) -> GraphSet {
     GraphSet::new((0..count).map(graph).collect(), labels, None).unwrap()
 }
 
-fn config(set: &GraphSet, backbone: Backbone, epochs: usize) -> GraphConfig {
-    let (mut classifier, training, _) = Recipe::Default.graph_settings(backbone);
-    classifier.network.hidden = 6;
-    let node_features = NodeFeatures::of(set.graphs());
-    GraphConfig {
-        classifier,
-        preparation: GraphPreparation {
-            operator: OperatorChoice::Usual,
-            features: FeatureScaling::AsLoaded,
-            node_features,
-        },
-        training: TrainConfig { epochs, ..training },
-        batch_size: 16,
-        corruption: None,
-        augment: Augment::None,
-        head_epochs: 10,
-        components: Components::Fixed(2),
-        augmentation: AugmentSettings::default(),
-    }
+/// A model of six columns, in batches of sixteen.
+fn model(backbone: Backbone, epochs: usize) -> Model {
+    let mut model = small(backbone, 6).epochs(epochs);
+    model.training.batch_size = Some(16);
+    model
 }
 
-fn all_runs(set: &GraphSet, config: &GraphConfig) -> Vec<Run> {
-    let stop = AtomicBool::new(false);
-    let prepared = PreparedSet::new(set, config, 5).unwrap();
-    let folds = Split::folds(set.labels(), 4, 5).unwrap();
-    graph::runs(&prepared, config, &folds, 1, 5, &quiet(&stop)).unwrap()
+/// GRATIN that is done quickly.
+const GRATIN: Gratin = Gratin { components: Some(Components::Fixed(2)), head_epochs: 10, ..Gratin::new() };
+const RETRAIN: Retrain = Retrain { head_epochs: 10, ..Retrain::new() };
+
+/// Every augmentation, with little to do for those that train a fresh head.
+fn augmentations() -> impl Iterator<Item = Augment> {
+    Augment::all().map(|augment| match augment {
+        Augment::Gratin(_) => GRATIN.into(),
+        Augment::Retrain(_) => RETRAIN.into(),
+        other => other,
+    })
+}
+
+fn makes_graphs(augment: &Augment) -> bool {
+    augment.method().transform().is_some()
+}
+
+fn with(augment: Augment, setting: &str, value: &str) -> Augment {
+    augment.with(&[(setting.into(), value.into())]).unwrap()
+}
+
+fn study_on(on: &Benchmark, model: Model, options: FitOptions) -> TrainResult {
+    TrainStudy { seed: 5, options, ..TrainStudy::new(model) }.run(on, &Watch::quiet()).unwrap()
+}
+
+fn study(set: &GraphSet, model: Model) -> TrainResult {
+    study_on(&folds_of(set, 4, 5), model, FitOptions::default())
 }
 
 /// Everything but times.
-fn results(runs: &[Run]) -> Vec<(f64, f64, Vec<Epoch>, Vec<f32>)> {
-    let of = |r: &Run| (r.test_accuracy, r.val_accuracy, r.trained.curve.clone(), r.test_probabilities.data().to_vec());
-    runs.iter().map(of).collect()
-}
-
-fn in_graph_space() -> impl Iterator<Item = (&'static str, Augment)> {
-    Augment::ALL.into_iter().filter(|(_, augment)| augment.uses_graphs())
+fn results(result: &TrainResult) -> Vec<(Option<f64>, Option<f64>, Vec<Epoch>, Vec<f32>)> {
+    let of = |r: &Run| {
+        (r.test_accuracy, r.fit.val_accuracy, r.fit.trained[0].curve.clone(), r.test_probabilities.data().to_vec())
+    };
+    result.runs.iter().map(of).collect()
 }
 
 #[test]
 fn every_augmentation_trains_repeats_and_ignores_threads() {
     let set = sparse_and_dense(40);
-    let plain = results(&all_runs(&set, &config(&set, Backbone::Gcn, 4)));
-    let mut seen = vec![plain];
-    for (name, augment) in Augment::ALL.into_iter().skip(1) {
-        for copies in [Copies::EachEpoch, Copies::Fixed] {
-            if copies == Copies::Fixed && !augment.uses_graphs() {
-                continue;
-            }
-            let augmentation = AugmentSettings { copies, ..AugmentSettings::default() };
-            let config = GraphConfig { augment, augmentation, ..config(&set, Backbone::Gcn, 4) };
-            let run = |threads| {
-                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                pool.install(|| all_runs(&set, &config))
-            };
-            let runs = run(1);
-            assert_eq!(results(&runs), results(&run(3)), "{name}, {copies:?}");
-            assert!(runs.iter().all(|r| r.copy_seconds.is_some() == augment.uses_graphs()), "{name}");
-            let found = results(&runs);
-            assert!(!seen.contains(&found), "{name}, {copies:?} is like another");
+    let mut seen = vec![results(&study(&set, model(Backbone::Gcn, 4)))];
+    for augment in augmentations().skip(1) {
+        let both = [Copies::EachEpoch, Copies::Fixed].map(|copies| with_copies(augment, copies));
+        for augment in both.into_iter().flatten() {
+            let model = model(Backbone::Gcn, 4).augment(augment);
+            let run = |threads| on_threads(threads, || study(&set, model));
+            let result = run(1);
+            let found = results(&result);
+            assert_eq!(found, results(&run(3)), "{augment:?}");
+            let made_copies = |run: &Run| run.fit.copy_seconds.is_some();
+            assert!(result.runs.iter().all(|run| made_copies(run) == makes_graphs(&augment)), "{augment:?}");
+            assert!(!seen.contains(&found), "{augment:?} is like another");
             seen.push(found);
         }
+    }
+    assert!(seen.len() > Augment::LIST.len());
+}
+
+/// With these copies; of augmentations that make none, once.
+fn with_copies(augment: Augment, copies: Copies) -> Option<Augment> {
+    match makes_graphs(&augment) {
+        true => Some(with(augment, "copies", copies.name())),
+        false => (copies == Copies::EachEpoch).then_some(augment),
     }
 }
 
 #[test]
 fn strength_zero_changes_nothing_and_one_does() {
     let set = sparse_and_dense(40);
-    let plain = config(&set, Backbone::Gin, 3);
-    let with = |augment, strength| {
-        let augmentation = AugmentSettings { strength: Some(strength), ..AugmentSettings::default() };
-        results(&all_runs(&set, &GraphConfig { augment, augmentation, ..plain.clone() }))
-    };
-    let none = results(&all_runs(&set, &plain));
-    for (name, augment) in in_graph_space() {
-        if augment != Augment::Subgraph {
-            assert_eq!(with(augment, 0.0), none, "{name}");
+    let plain = model(Backbone::Gin, 3);
+    let none = results(&study(&set, plain));
+    for augment in augmentations().filter(makes_graphs) {
+        let by = |strength: &str| results(&study(&set, plain.augment(with(augment, "strength", strength))));
+        if !matches!(augment, Augment::Subgraph(_)) {
+            assert_eq!(by("0"), none, "{augment}");
         }
-        assert_ne!(with(augment, 0.6), none, "{name}");
+        assert_ne!(by("0.6"), none, "{augment}");
     }
 }
 
@@ -119,31 +122,32 @@ fn strength_zero_changes_nothing_and_one_does() {
 #[test]
 fn labels_are_mixed_as_vectors_are() {
     let set = sparse_and_dense(40);
-    let mut plain = config(&set, Backbone::Gcn, 1);
-    plain.classifier.head_dropout = 0.0;
-    plain.batch_size = 64;
-    let losses = |augment, strength| -> Vec<f32> {
-        let augmentation = AugmentSettings { strength, ..AugmentSettings::default() };
-        let runs = all_runs(&set, &GraphConfig { augment, augmentation, ..plain.clone() });
-        runs.iter().map(|run| run.trained.curve[0].loss).collect()
+    let mut plain = model(Backbone::Gcn, 1);
+    (plain.network.head_dropout, plain.training.batch_size) = (Some(0.0), Some(64));
+    let losses = |augment: Augment| -> Vec<f32> {
+        study(&set, plain.augment(augment)).runs.iter().map(|run| run.fit.trained[0].curve[0].loss).collect()
     };
-    let none = losses(Augment::None, None);
+    let mixup = |strength: &str| losses(with(ManifoldMixup::default().into(), "strength", strength));
+    let none = losses(Augment::default());
     let far = |found: Vec<f32>| found.iter().zip(&none).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    assert!(far(losses(Augment::ManifoldMixup, Some(1e-4))) < 1e-6);
-    assert!(far(losses(Augment::ManifoldMixup, Some(100.0))) > 1e-3);
+    assert!(far(mixup("1e-4")) < 1e-6);
+    assert!(far(mixup("100")) > 1e-3);
 }
 
 #[test]
 fn corruption_goes_with_every_augmentation() {
     let set = sparse_and_dense(32);
-    for (name, augment) in Augment::ALL {
+    let on = folds_of(&set, 4, 5);
+    for augment in augmentations() {
+        let model = model(Backbone::Gcn, 2).augment(augment);
+        let mut seen = vec![results(&study_on(&on, model, FitOptions::default()))];
         for (share, keep_degrees) in [(0.1, false), (0.2, false), (0.2, true)] {
             let corruption = Some(TrainingCorruption { edges: Corruption::new(share).unwrap(), keep_degrees });
-            let corrupted = GraphConfig { augment, corruption, ..config(&set, Backbone::Gcn, 2) };
-            let runs = all_runs(&set, &corrupted);
-            assert!(runs.iter().all(|r| r.trained.curve.iter().all(|e| e.loss.is_finite())), "{name}");
-            let clean = GraphConfig { corruption: None, ..corrupted };
-            assert_ne!(results(&runs), results(&all_runs(&set, &clean)), "{name}: it reaches what is trained on");
+            let found = study_on(&on, model, FitOptions { corruption, corruption_seed: 5, ..FitOptions::default() });
+            assert!(found.runs.iter().all(|r| r.fit.trained[0].curve.iter().all(|e| e.loss.is_finite())), "{augment}");
+            let found = results(&found);
+            assert!(!seen.contains(&found), "{augment}, {share}: it reaches what is trained on");
+            seen.push(found);
         }
     }
 }
@@ -162,106 +166,91 @@ fn odd_sets_are_defined() {
         GraphSet::new(graphs, labels, None).unwrap()
     };
     let twenty = |of: &[Graph]| of.iter().cycle().take(20).cloned().collect::<Vec<_>>();
+    let influence = FitOptions { study_influence: true, ..FitOptions::default() };
     for set in [set(twenty(&odd), 2), set(twenty(&odd[..1]), 2), set(twenty(&odd[1..2]), 2), set(twenty(&odd), 1)] {
-        for (name, augment) in Augment::ALL {
-            for through in [Through::Head, Through::Network] {
-                let select = (augment == Augment::Gratin).then_some(0.5);
-                let augmentation = AugmentSettings { select, through, study: true, ..AugmentSettings::default() };
-                let config = GraphConfig { augment, augmentation, head_epochs: 2, ..config(&set, Backbone::Gcn, 2) };
-                for run in all_runs(&set, &config) {
-                    assert!(run.trained.curve.iter().all(|e| e.loss.is_finite()), "{name}");
-                    assert!(run.test_probabilities.data().iter().all(|p| p.is_finite()), "{name}");
-                }
+        let on = folds_of(&set, 4, 5);
+        let selecting = |through| Augment::from(Gratin { select: Some(0.5), through, head_epochs: 2, ..GRATIN });
+        for augment in augmentations().chain([Through::Head, Through::Network].map(selecting)) {
+            for run in study_on(&on, model(Backbone::Gcn, 2).augment(augment), influence).runs {
+                assert!(run.fit.trained[0].curve.iter().all(|e| e.loss.is_finite()), "{augment}");
+                assert!(run.test_probabilities.data().iter().all(|p| p.is_finite()), "{augment}");
             }
         }
     }
     // One graph to train on: every partner is itself.
     let one = sparse_and_dense(4);
-    let stop = AtomicBool::new(false);
-    let split = Split::new("one", vec![0], vec![1], vec![2, 3]).unwrap();
-    for (name, augment) in Augment::ALL {
-        let config = GraphConfig { augment, ..config(&one, Backbone::Gcn, 2) };
-        let prepared = PreparedSet::new(&one, &config, 5).unwrap();
-        let (run, _) = graph::run(&prepared, &config, &split, 5, &quiet(&stop)).unwrap();
-        assert_eq!(run.trained.curve.len(), 2, "{name}");
+    let on = |split: Split| SplitData { name: "four".into(), content: Content::Graphs(one.clone()), split };
+    let of_one = on(Split::new("one", vec![0], vec![1], vec![2, 3]).unwrap());
+    for augment in augmentations() {
+        let fitted = model(Backbone::Gcn, 2).augment(augment).fit(&of_one, 5).unwrap();
+        assert_eq!(fitted.report().trained[0].curve.len(), 2, "{augment}");
     }
-    let no_validation = Split::new("none", vec![0, 1], vec![], vec![2]).unwrap();
-    let augmentation = AugmentSettings { select: Some(0.5), ..AugmentSettings::default() };
-    let config = GraphConfig { augment: Augment::Gratin, augmentation, ..config(&one, Backbone::Gcn, 2) };
-    let prepared = PreparedSet::new(&one, &config, 5).unwrap();
-    let e = graph::run(&prepared, &config, &no_validation, 5, &quiet(&stop)).unwrap_err().to_string();
+    let no_validation = on(Split::new("none", vec![0, 1], vec![], vec![2]).unwrap());
+    let selecting = Gratin { select: Some(0.5), ..GRATIN };
+    let e = model(Backbone::Gcn, 2).augment(selecting).fit(&no_validation, 5).unwrap_err().to_string();
     assert_eq!(e, "influence: an influence on an empty set; there must be a graph in it");
 }
 
 #[test]
 fn the_filtering_curve_joins_the_control_and_gratin() {
     let set = sparse_and_dense(60);
-    let plain = config(&set, Backbone::Gcn, 8);
-    let with = |augment, select, study, through| {
-        let augmentation = AugmentSettings { select, study, through, ..AugmentSettings::default() };
-        all_runs(&set, &GraphConfig { augment, augmentation, ..plain.clone() })
+    let on = folds_of(&set, 4, 5);
+    let plain = model(Backbone::Gcn, 8);
+    let with = |augment: Augment, study_influence| {
+        study_on(&on, plain.augment(augment), FitOptions { study_influence, ..FitOptions::default() })
     };
-    let retrain = with(Augment::Retrain, None, false, Through::Head);
-    let gratin = with(Augment::Gratin, None, false, Through::Head);
-    let half = with(Augment::Gratin, Some(0.5), false, Through::Head);
+    let retrain = with(RETRAIN.into(), false);
+    let gratin = with(GRATIN.into(), false);
+    let half = with(Gratin { select: Some(0.5), ..GRATIN }.into(), false);
     for through in [Through::Head, Through::Network] {
-        let studied = with(Augment::Gratin, None, true, through);
+        let studied = with(Gratin { through, ..GRATIN }.into(), true);
         assert_eq!(results(&studied), results(&gratin), "looking changes nothing");
-        for (i, run) in studied.iter().enumerate() {
-            assert_eq!(
-                run.fresh_head.as_ref().unwrap().retrain_test_accuracy,
-                Some(retrain[i].test_accuracy),
-                "its own control"
-            );
-            let drawn = run.fresh_head.as_ref().unwrap().drawn.as_ref().unwrap();
+        for (i, run) in studied.runs.iter().enumerate() {
+            let fresh = run.fit.fresh_head.as_ref().unwrap();
+            assert_eq!(fresh.retrain_test_accuracy, retrain.runs[i].test_accuracy, "its own control");
+            let drawn = fresh.drawn.as_ref().unwrap();
             let study = drawn.influence.as_ref().unwrap();
             let n = drawn.drawn;
             assert_eq!((drawn.kept, study.on_validation.len(), study.on_test.len()), (n, n, n));
             assert!(study.on_validation.iter().any(|x| *x > 0.0) && study.on_validation.iter().any(|x| *x < 0.0));
             assert!(drawn.distance > 0.0 && drawn.original_distance > 0.0);
             assert_eq!(study.filtering.len(), 11);
-            let ends = [study.filtering[0], study.filtering[10]].map(|f| (f.kept, f.test_accuracy, f.val_accuracy));
-            let of = |run: &Run, kept| (kept, run.test_accuracy, run.val_accuracy);
-            assert_eq!(ends, [of(&retrain[i], 0), of(&gratin[i], n)], "nothing kept is the control, all is GRATIN");
+            let end = |f: usize| {
+                let f = study.filtering[f];
+                (f.kept, Some(f.test_accuracy), Some(f.val_accuracy))
+            };
+            let of = |run: &Run, kept| (kept, run.test_accuracy, run.fit.val_accuracy);
+            let both = [of(&retrain.runs[i], 0), of(&gratin.runs[i], n)];
+            assert_eq!([end(0), end(10)], both, "nothing kept is the control, all is GRATIN");
             if through == Through::Head {
-                let f = study.filtering[5];
-                assert_eq!((f.kept, f.test_accuracy, f.val_accuracy), of(&half[i], n / 2), "and half is --select 0.5");
-                assert_eq!(half[i].fresh_head.as_ref().unwrap().drawn.as_ref().unwrap().kept, n / 2);
+                assert_eq!(end(5), of(&half.runs[i], n / 2), "and half is a selection of 0.5");
+                assert_eq!(half.runs[i].fit.fresh_head.as_ref().unwrap().drawn.as_ref().unwrap().kept, n / 2);
             }
         }
     }
-    let augmentation = AugmentSettings { select: Some(1.5), ..AugmentSettings::default() };
-    let config = GraphConfig { augment: Augment::Gratin, augmentation, ..plain };
-    let prepared = PreparedSet::new(&set, &config, 5).unwrap();
-    let stop = AtomicBool::new(false);
-    let fold = &Split::folds(set.labels(), 4, 5).unwrap()[0];
-    let e = graph::run(&prepared, &config, fold, 5, &quiet(&stop)).unwrap_err().to_string();
-    assert_eq!(e, "selection: a share of 1.5 candidates; it must lie in 0 to 1");
+    let e = plain.augment(Gratin { select: Some(1.5), ..GRATIN }).fit(&on.first(), 5).unwrap_err().to_string();
+    assert_eq!(e, "select: a share of 1.5 new vectors; it must lie in 0 to 1");
 }
 
 #[test]
 fn levelled_classes_have_a_control_of_their_own() {
     let set = sparse_and_dense(60);
-    let plain = config(&set, Backbone::Gcn, 8);
-    let folds = Split::folds(set.labels(), 4, 5).unwrap();
-    let uneven: Vec<Split> = folds.iter().map(|fold| fold.fewer(set.labels(), &[12, 3], 1).unwrap()).collect();
-    let stop = AtomicBool::new(false);
-    let with = |augment, density, draws| {
-        let augmentation = AugmentSettings { density, draws, ..AugmentSettings::default() };
-        let config = GraphConfig { augment, augmentation, ..plain.clone() };
-        let prepared = PreparedSet::new(&set, &config, 5).unwrap();
-        graph::runs(&prepared, &config, &uneven, 1, 5, &quiet(&stop)).unwrap()
-    };
-    let as_many = with(Augment::Retrain, Density::Mixture(Default::default()), Draws::AsMany);
-    let level = with(Augment::Retrain, Density::Mixture(Default::default()), Draws::Level);
+    let mut uneven = folds_of(&set, 4, 5);
+    for fold in &mut uneven.splits {
+        *fold = fold.fewer(set.labels(), &[12, 3], 1).unwrap();
+    }
+    let with = |augment: Augment| study_on(&uneven, model(Backbone::Gcn, 8).augment(augment), FitOptions::default());
+    let as_many = with(RETRAIN.into());
+    let level = with(Retrain { draws: Draws::Level, ..RETRAIN }.into());
     assert_ne!(results(&as_many), results(&level), "repeating the rare class changes its head");
     for density in Density::all() {
         let name = density.name();
-        let gratin = with(Augment::Gratin, density, Draws::Level);
-        for (run, control) in gratin.iter().zip(&level) {
-            let before = run.fresh_head.as_ref().unwrap();
-            assert_eq!(before.retrain_test_accuracy, Some(control.test_accuracy), "{name}");
-            let drawn = before.drawn.as_ref().unwrap();
+        let components = GRATIN.components.filter(|_| density.takes_components());
+        let gratin = with(Gratin { density, components, draws: Draws::Level, ..GRATIN }.into());
+        for (run, control) in gratin.runs.iter().zip(&level.runs) {
+            let fresh = run.fit.fresh_head.as_ref().unwrap();
+            assert_eq!(fresh.retrain_test_accuracy, control.test_accuracy, "{name}");
+            let drawn = fresh.drawn.as_ref().unwrap();
             assert_eq!((drawn.drawn, drawn.kept), (12 + 21, 12 + 21), "{name}: 24 of each with those that are there");
         }
     }
@@ -309,20 +298,20 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 #[test]
 fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
     let set = sparse_and_dense(80);
-    let mut config = config(&set, Backbone::Gcn, 150);
-    config.classifier.network.hidden = 4;
-    config.classifier.head_dropout = 0.0;
-    config.training.keep = Keep::Last;
-    let stop = AtomicBool::new(false);
-    let prepared = PreparedSet::new(&set, &config, 5).unwrap();
-    let fold = &Split::folds(set.labels(), 4, 5).unwrap()[0];
-    let (_, classifier) = graph::run(&prepared, &config, fold, 5, &quiet(&stop)).unwrap();
-    let part = |graphs: &[u32]| {
-        let classes: Vec<u32> = graphs.iter().map(|&g| set.labels().get(g).unwrap()).collect();
-        Evaluation::new(&prepared.data, graphs, &classes).unwrap()
-    };
+    let mut model = model(Backbone::Gcn, 150).hidden(4);
+    (model.network.head_dropout, model.training.keep) = (Some(0.0), Some(Keep::Last));
+    let plan = model.plan(Task::Graph).unwrap();
+    let preparation = GraphPreparation::of(&plan, NodeFeatures::of(set.graphs()));
+    let data = GraphData::new(set.graphs(), Backbone::Gcn, &preparation).unwrap();
+    let fold = &folds_of(&set, 4, 5).splits[0];
+    let classes_of = |graphs: &[u32]| graphs.iter().map(|&g| set.labels().get(g).unwrap()).collect::<Vec<u32>>();
+    let part = |graphs: &[u32]| Evaluation::new(&data, graphs, &classes_of(graphs)).unwrap();
     let (train, val, test) = (part(fold.train()), part(fold.val()), part(fold.test()));
-    let decay = config.training.weight_decay;
+    let classifier = GraphClassifier::new(&plan.classifier(), &data.shape(2), 5).unwrap();
+    let (graphs, classes) = (fold.train(), classes_of(fold.train()));
+    let on = TrainingSet { data: &data, graphs, classes: &classes, mixed: &[], anew: None, mixup: None };
+    train_classifier(&classifier, &on, &val, &plan.training, plan.batch_size, 5, &Watch::quiet()).unwrap();
+    let decay = plan.training.weight_decay;
     let network = NetworkInfluence::new(&classifier, train.batches(), train.classes(), decay).unwrap();
     let n = network.num_parameters();
     assert_eq!(n, classifier.params().num_trained());
@@ -333,7 +322,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
 
     // mean of Jᵀ (diag(p) - p pᵀ) J, each column of the Jacobian by a difference of scores.
     const H: f32 = 2e-3;
-    let scores = || graph::scores(&classifier, train.batches()).unwrap().to_vec2::<f32>().unwrap();
+    let scores = || scores_of(&classifier, train.batches()).unwrap().to_vec2::<f32>().unwrap();
     let jacobian: Vec<Vec<f64>> = (0..n)
         .map(|j| {
             nudge(&classifier, j, H);

@@ -1,39 +1,27 @@
-//! Learnable operators end to end: every backbone, checkpoints, threads, and the choice of the initialisation.
+//! Learnable operators end to end: every backbone, files, threads, and the choice of the initialisation.
 
-use std::sync::atomic::AtomicBool;
+mod support;
 
-use gnarl::features::FeatureScaling;
-use gnarl::nn::{Backbone, NetworkConfig};
-use gnarl::operator::OperatorChoice;
-use gnarl::operator::{Cgso, Initialisation};
-use gnarl::task::node::{self, Preparation, Prepared};
-use gnarl::train::{Checkpoint, Epoch, TrainConfig, Watch, predict};
-use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::{Graph, generate};
+use gnarl::model::FitOptions;
+use gnarl::nn::{Network, NetworkConfig};
+use gnarl::operator::{Initialisation, Prepared};
+use gnarl::prelude::*;
+use gnarl::study::train::{Run, TrainStudy};
+use gnarl::train::{Watch, predict};
+use gnarl_graph::Benchmark;
+use support::{bytes, embedded, on_graph, on_threads, small};
 
-fn embedded() -> Graph {
-    generate::csbm(&generate::CsbmConfig::default(), 0).unwrap()
+fn cgso(centrality: &str, init: &str) -> Cgso {
+    Cgso { centrality: centrality.parse().unwrap(), init: init.parse().unwrap() }
 }
 
-fn preparation(centrality: &str, init: &str) -> Preparation {
-    let config = Cgso { centrality: centrality.parse().unwrap(), init: init.parse().unwrap() };
-    Preparation { operator: OperatorChoice::Cgso(config), features: FeatureScaling::AsLoaded }
+fn network(graph: &Graph, prepared: &Prepared, backbone: Backbone, seed: u64) -> Network {
+    let usual = NetworkConfig::new(backbone);
+    let config = NetworkConfig { hidden: 16, heads: usual.heads.min(4), ..usual };
+    Network::new(&config, &prepared.shape(graph.labels().unwrap().num_classes()), seed).unwrap()
 }
 
-fn quiet(stop: &AtomicBool) -> Watch<'_> {
-    fn nothing(_: usize, _: &Epoch) {}
-    Watch { on_epoch: &nothing, stop }
-}
-
-fn epochs(epochs: usize) -> TrainConfig {
-    TrainConfig { epochs, ..TrainConfig::default() }
-}
-
-fn network(backbone: Backbone) -> NetworkConfig {
-    NetworkConfig { hidden: 16, heads: NetworkConfig::new(backbone).heads.min(4), ..NetworkConfig::new(backbone) }
-}
-
-const LISTENING: [Backbone; 8] = [
+const LEARNING: [Backbone; 8] = [
     Backbone::Gcn,
     Backbone::Gat,
     Backbone::GatV2,
@@ -52,14 +40,14 @@ fn an_untrained_cgcn_is_a_gcn() {
     assert!((0..graph.num_nodes() as u32).all(|u| graph.degree(u) > 0));
     for backbone in [Backbone::Gcn, Backbone::Sgc, Backbone::Sage] {
         for op in ClassicalOperator::ALL.into_iter().filter(|op| *op != ClassicalOperator::NormalisedAdjacency) {
-            let scores = |preparation: Preparation| {
-                let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
-                let network = prepared.network(&network(backbone), 3).unwrap();
+            let scores = |operator: OperatorChoice| {
+                let prepared = Prepared::new(&graph, backbone, operator).unwrap();
+                let network = network(&graph, &prepared, backbone, 3);
                 let scores = predict(&network, &prepared.propagation, &prepared.input).unwrap();
                 scores.flatten_all().unwrap().to_vec1::<f32>().unwrap()
             };
-            let ours = scores(preparation("degree", &op.to_string()));
-            let plain = scores(Preparation { operator: OperatorChoice::Classical(op), ..preparation("degree", "A") });
+            let ours = scores(cgso("degree", &op.to_string()).into());
+            let plain = scores(op.into());
             let size = plain.iter().fold(0f32, |size, x| size.max(x.abs()));
             for (a, b) in ours.iter().zip(&plain) {
                 assert!((a - b).abs() <= 1e-6 * size, "{backbone} with {op}: {a} against {b}");
@@ -70,16 +58,14 @@ fn an_untrained_cgcn_is_a_gcn() {
 
 #[test]
 fn every_backbone_learns_its_operator() {
-    let graph = embedded();
-    let stop = AtomicBool::new(false);
-    for backbone in LISTENING {
+    let data = on_graph(embedded());
+    for backbone in LEARNING {
         for centrality in ["core", "degree+pagerank"] {
-            let prepared = Prepared::new(&graph, backbone, preparation(centrality, "L_sym")).unwrap();
-            let (run, trained) =
-                node::run(&prepared, &network(backbone), &epochs(12), &graph.splits()[0], 1, &quiet(&stop)).unwrap();
-            let start = trained.scalars();
-            assert_eq!(run.operator.len(), if centrality == "core" { 7 } else { 14 });
-            for ((name, learned), start) in run.operator.iter().zip(&start) {
+            let operator = cgso(centrality, "L_sym");
+            let fitted = small(backbone, 16).operator(operator).epochs(12).fit(&data, 1).unwrap();
+            let (learned, start) = (&fitted.report().operator, operator.scalars());
+            assert_eq!((learned.len(), start.len()), if centrality == "core" { (7, 7) } else { (14, 14) });
+            for ((name, learned), start) in learned.iter().zip(&start) {
                 assert!(learned.is_finite() && *name == start.name);
                 // PageRank's v is so close to one that its exponents hardly matter; e1 waits for m1 to leave zero.
                 let moves = !name.contains('e');
@@ -87,76 +73,89 @@ fn every_backbone_learns_its_operator() {
             }
         }
     }
-    for deaf in [Backbone::Mlp, Backbone::Pna] {
-        let e = Prepared::new(&graph, deaf, preparation("core", "A")).unwrap_err().to_string();
-        assert!(e.contains("does not use an operator's values"), "{e}");
-    }
+    let refused =
+        |backbone: Backbone| Model::new(backbone).operator(cgso("core", "A")).fit(&data, 1).unwrap_err().to_string();
+    assert_eq!(refused(Backbone::Mlp), "operator: mlp passes no messages: an operator would change nothing");
+    let e = refused(Backbone::Pna);
+    assert!(e.starts_with("operator: pna does not use an operator's values"), "{e}");
 }
 
 #[test]
 fn threads_do_not_change_a_bit() {
-    let graph = embedded();
+    let data = on_graph(embedded());
     for backbone in [Backbone::Gcn, Backbone::GatV2] {
-        let learned = |threads| {
-            rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| {
-                let stop = AtomicBool::new(false);
-                let prepared = Prepared::new(&graph, backbone, preparation("degree+walks", "H")).unwrap();
-                let config = NetworkConfig::new(backbone);
-                node::run(&prepared, &config, &epochs(10), &graph.splits()[0], 3, &quiet(&stop)).unwrap().0.operator
-            })
-        };
+        let model =
+            Model::new(backbone).features(FeatureScaling::AsLoaded).operator(cgso("degree+walks", "H")).epochs(10);
+        let learned = |threads| on_threads(threads, || bytes(&model.fit(&data, 3).unwrap()));
         assert_eq!(learned(1), learned(2), "{backbone}");
     }
 }
 
 #[test]
-fn a_checkpoint_brings_the_learned_operator_back() {
-    let graph = embedded();
-    let stop = AtomicBool::new(false);
+fn a_file_brings_the_learned_operator_back() {
+    let data = on_graph(embedded());
+    let graph = data.content.graph().unwrap();
+    let operator = cgso("degree+core", "L_rw");
+    let fitted = small(Backbone::Gcn, 16).operator(operator).epochs(10).fit(&data, 1).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cgcn.safetensors");
-    let how = preparation("degree+core", "L_rw");
-    let prepared = Prepared::new(&graph, Backbone::Gcn, how).unwrap();
-    let (run, trained) =
-        node::run(&prepared, &network(Backbone::Gcn), &epochs(10), &graph.splits()[0], 1, &quiet(&stop)).unwrap();
-    let description = serde_json::to_value(how).unwrap();
-    Checkpoint::new(&trained, "csbm", prepared.mean_log_degree, description).save(&trained, &file).unwrap();
-    let (checkpoint, loaded) = Checkpoint::load(&file).unwrap();
-    assert_eq!(serde_json::from_value::<Preparation>(checkpoint.preparation).unwrap(), how);
-    assert_eq!(loaded.operator_scalars().unwrap(), run.operator);
-    let scores = |network| predict(network, &prepared.propagation, &prepared.input).unwrap().to_vec2::<f32>().unwrap();
-    assert_eq!(scores(&loaded), scores(&trained));
+    fitted.save(&file).unwrap();
+    let loaded = Fitted::load(&file).unwrap();
+    assert_eq!(loaded.model(), fitted.model());
+    assert_eq!(loaded.model().operator, operator.into());
+    let scalars =
+        |fitted: &Fitted| fitted.network().unwrap().white_box().unwrap().network().operator_scalars().unwrap();
+    assert_eq!(scalars(&loaded), fitted.report().operator);
+    let probabilities = |fitted: &Fitted| fitted.predict(&data.content).unwrap().probabilities;
+    assert_eq!(probabilities(&loaded), probabilities(&fitted));
     // A network with scalars on a fixed operator, and the other way round, is a mistake and not a guess.
-    let fixed = Preparation { operator: OperatorChoice::Usual, ..how };
-    let fixed = Prepared::new(&graph, Backbone::Gcn, fixed).unwrap();
-    let e = predict(&loaded, &fixed.propagation, &fixed.input).unwrap_err().to_string();
+    let fixed = Prepared::new(graph, Backbone::Gcn, OperatorChoice::Usual).unwrap();
+    let with_scalars = loaded.network().unwrap().white_box().unwrap().network();
+    let e = predict(with_scalars, &fixed.propagation, &fixed.input).unwrap_err().to_string();
     assert!(e.contains("the operator is not learned"), "{e}");
-    let plain = fixed.network(&network(Backbone::Gcn), 1).unwrap();
-    let e = predict(&plain, &prepared.propagation, &prepared.input).unwrap_err().to_string();
+    let plain = network(graph, &fixed, Backbone::Gcn, 1);
+    let learnable = Prepared::new(graph, Backbone::Gcn, operator.into()).unwrap();
+    let e = predict(&plain, &learnable.propagation, &learnable.input).unwrap_err().to_string();
     assert!(e.contains("no scalars for it"), "{e}");
 }
 
+/// Each fit tries the seven initialisations and keeps the best on its validation nodes, of equals the first; the model that it
+/// ends with is the one of that initialisation by name.
 #[test]
 fn the_initialisation_is_the_best_on_validation_nodes() {
-    let graph = embedded();
-    let stop = AtomicBool::new(false);
-    let (config, training) = (network(Backbone::Gcn), epochs(15));
-    let settle = |init: &str| {
-        let how = preparation("degree", init);
-        node::settled_runs(&graph, how, &config, &training, graph.splits(), 2, 5, &quiet(&stop)).unwrap()
-    };
-    let settled = settle("auto");
-    assert_eq!(settled.tried.len(), 7);
-    let best = settled.tried.iter().filter_map(|t| t.val_accuracy).fold(0.0, f64::max);
-    let OperatorChoice::Cgso(Cgso { init: Initialisation::Of(chosen), .. }) = settled.preparation.operator else {
-        panic!("nothing was settled: {:?}", settled.preparation)
-    };
-    let first_best = settled.tried.iter().find(|t| t.val_accuracy == Some(best)).unwrap();
-    assert_eq!(first_best.init, chosen.to_string());
-    let again = settle(&chosen.to_string());
-    assert!(again.tried.is_empty());
-    let accuracies = |runs: &[node::Run]| runs.iter().map(|r| (r.test_accuracy, r.val_accuracy)).collect::<Vec<_>>();
-    assert_eq!(accuracies(&again.runs), accuracies(&settled.runs), "the runs are those of the named initialisation");
-    let mean = settled.runs.iter().map(|r| r.val_accuracy).sum::<f64>() / 2.0;
-    assert!((mean - best).abs() < 1e-9);
+    let data = on_graph(embedded());
+    let by = |init: &str| small(Backbone::Gcn, 16).operator(cgso("degree", init)).epochs(15);
+    let ready = by("auto").ready("graph", &data.content, FitOptions::default()).unwrap();
+    for seed in [5, 6] {
+        let settled = ready.fit(&data.split, seed, &Watch::quiet()).unwrap();
+        let tried = &settled.report().tried;
+        let names: Vec<String> = tried.iter().map(|t| t.init.clone()).collect();
+        assert_eq!(names, ClassicalOperator::ALL.map(|op| op.to_string()));
+        let OperatorChoice::Cgso(Cgso { init: Initialisation::Of(chosen), .. }) = settled.model().operator else {
+            panic!("nothing was settled: {:?}", settled.model())
+        };
+        let best = tried.iter().filter_map(|t| t.val_accuracy).fold(0.0, f64::max);
+        let first_best = tried.iter().find(|t| t.val_accuracy == Some(best)).unwrap();
+        assert_eq!(first_best.init, chosen.to_string());
+        assert_eq!(settled.report().val_accuracy, Some(best));
+        let alone = by(&chosen.to_string()).fit(&data, seed).unwrap();
+        assert!(alone.report().tried.is_empty());
+        assert_eq!(bytes(&alone), bytes(&settled), "the model is that of the named initialisation");
+        // Each of the seven was judged by what it comes to when named.
+        for t in tried {
+            let named = by(&t.init).fit(&data, seed).unwrap();
+            assert_eq!(named.report().val_accuracy, t.val_accuracy, "{}", t.init);
+        }
+    }
+    let benchmark = Benchmark { name: "graph".into(), content: data.content.clone(), splits: vec![data.split.clone()] };
+    let study = TrainStudy { runs: 2, seed: 5, ..TrainStudy::new(by("auto")) };
+    let result = study.run(&benchmark, &Watch::quiet()).unwrap();
+    let reports = result.initialisations();
+    assert_eq!(reports.iter().map(|report| report.chosen).sum::<usize>(), 2);
+    for report in &reports {
+        let of = |run: &Run| run.fit.tried.iter().find(|t| t.init == report.init).unwrap().val_accuracy.unwrap();
+        let mean = result.runs.iter().map(of).sum::<f64>() / 2.0;
+        assert!((report.val_accuracy.unwrap() - mean).abs() < 1e-9);
+        assert_eq!(report.chosen, result.runs.iter().filter(|run| run.init.as_ref() == Some(&report.init)).count());
+    }
 }

@@ -1,28 +1,22 @@
 //! Graph classification end to end, on generated graphs.
 
-use std::sync::atomic::AtomicBool;
+mod support;
 
-use gnarl::augment::{Augment, AugmentSettings, Augmentation, Components, Copies, Corruption, GraphTransform};
-use gnarl::features::FeatureScaling;
-use gnarl::nn::{Backbone, ClassifierConfig, GraphClassifier, Head, NetworkConfig, Pass, Readout, Shape};
-use gnarl::operator::OperatorChoice;
-use gnarl::operator::{Cgso, Initialisation};
-use gnarl::task::graph::{
-    self, GraphConfig, GraphData, GraphPreparation, HeadTraining, NodeFeatures, PreparedSet, Run, TrainingCorruption,
-    Vectors, train_head,
-};
-use gnarl::task::recipe::Recipe;
-use gnarl::train::{Checkpoint, Epoch, Keep, Stored, TrainConfig, Watch};
-use gnarl_graph::operator::ClassicalOperator;
-use gnarl_graph::random::{Rng, stream};
-use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, GraphSet, Labels, Split, generate};
+use gnarl::augment::{Components, Copies, Corruption};
+use gnarl::model::batches::{HeadTraining, Vectors, scores as scores_of, train_head};
+use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
+use gnarl::model::{FitOptions, TrainingCorruption};
+use gnarl::nn::{ClassifierConfig, GraphClassifier, Head, NetworkConfig, NetworkOption, Pass, Readout};
+use gnarl::operator::Initialisation;
+use gnarl::prelude::*;
+use gnarl::study::train::{Run, TrainResult, TrainStudy};
+use gnarl::train::{Epoch, Keep, TrainConfig, Watch};
+use gnarl_graph::dataset::Task;
+use gnarl_graph::random::stream;
+use gnarl_graph::{Benchmark, CsrMatrix, DenseMatrix, generate};
 use rand::RngExt;
 use rand::seq::SliceRandom;
-
-fn quiet(stop: &AtomicBool) -> Watch<'_> {
-    fn nothing(_: usize, _: &Epoch) {}
-    Watch { on_epoch: &nothing, stop }
-}
+use support::{bytes, folds_of, on_threads, small};
 
 /// Cycles and stars of 4 to 9 nodes, in turn: degrees tell them apart.
 fn cycles_and_stars(count: usize) -> GraphSet {
@@ -70,12 +64,11 @@ fn classifier_config(backbone: Backbone) -> ClassifierConfig {
 }
 
 fn classifier(data: &GraphData, config: ClassifierConfig) -> GraphClassifier {
-    let scalars = data.propagation().scalars();
-    GraphClassifier::new(&config, &Shape::new(data.in_dim(), 3, 1.1).with_scalars(&scalars), 7).unwrap()
+    GraphClassifier::new(&config, &data.shape(3), 7).unwrap()
 }
 
 fn scores(classifier: &GraphClassifier, data: &GraphData, graphs: &[u32], size: usize) -> Vec<Vec<f32>> {
-    graph::scores(classifier, &data.batches(graphs, size).unwrap()).unwrap().to_vec2().unwrap()
+    scores_of(classifier, &data.batches(graphs, size).unwrap()).unwrap().to_vec2().unwrap()
 }
 
 fn assert_close(a: &[Vec<f32>], b: &[Vec<f32>], what: &str) {
@@ -198,75 +191,81 @@ fn the_order_of_nodes_does_not_matter() {
     }
 }
 
-fn config(set: &GraphSet, backbone: Backbone, epochs: usize) -> GraphConfig {
-    let (mut classifier, training, _) = Recipe::Default.graph_settings(backbone);
-    classifier.network.hidden = 8;
-    GraphConfig {
-        classifier,
-        preparation: preparation(set.graphs(), OperatorChoice::Usual),
-        training: TrainConfig { epochs, ..training },
-        batch_size: 8,
-        corruption: None,
-        augment: Augment::None,
-        head_epochs: 20,
-        components: Components::Fixed(3),
-        augmentation: AugmentSettings::default(),
-    }
+/// A model of eight columns, in batches of eight.
+fn model(backbone: Backbone, epochs: usize) -> Model {
+    let mut model = small(backbone, 8).epochs(epochs);
+    model.training.batch_size = Some(8);
+    model
 }
 
-fn all_runs(set: &GraphSet, config: &GraphConfig, folds: usize, inits: usize) -> Vec<Run> {
-    let stop = AtomicBool::new(false);
-    let prepared = PreparedSet::new(set, config, 5).unwrap();
-    let folds = Split::folds(set.labels(), folds, 5).unwrap();
-    graph::runs(&prepared, config, &folds, inits, 5, &quiet(&stop)).unwrap()
+/// GRATIN that is done quickly.
+fn gratin() -> Augment {
+    Gratin { components: Some(Components::Fixed(3)), head_epochs: 20, ..Gratin::new() }.into()
+}
+
+fn retrain() -> Augment {
+    Retrain { head_epochs: 20, ..Retrain::new() }.into()
+}
+
+fn study(set: &GraphSet, model: Model, folds: usize, inits: usize) -> TrainResult {
+    study_with(set, model, folds, inits, None)
+}
+
+fn study_with(
+    set: &GraphSet,
+    model: Model,
+    folds: usize,
+    inits: usize,
+    corruption: Option<TrainingCorruption>,
+) -> TrainResult {
+    let options = FitOptions { corruption, corruption_seed: 5, ..FitOptions::default() };
+    let study = TrainStudy { inits, seed: 5, options, ..TrainStudy::new(model) };
+    study.run(&folds_of(set, folds, 5), &Watch::quiet()).unwrap()
 }
 
 /// What can be compared of runs: everything but times.
-fn results(runs: &[Run]) -> Vec<(u64, String, f64, f64, Vec<Epoch>, usize)> {
+type Comparable = (u64, String, Option<f64>, Option<f64>, Vec<Epoch>, usize, Vec<f32>);
+
+fn results(result: &TrainResult) -> Vec<Comparable> {
     let of = |run: &Run| {
-        let Run { seed, split, test_accuracy, val_accuracy, trained, .. } = run.clone();
-        (seed, split, test_accuracy, val_accuracy, trained.curve, trained.kept_epoch)
+        let Run { seed, split, test_accuracy, fit, test_probabilities, .. } = run.clone();
+        let trained = &fit.trained[0];
+        let (curve, kept) = (trained.curve.clone(), trained.kept_epoch);
+        (seed, split, test_accuracy, fit.val_accuracy, curve, kept, test_probabilities.data().to_vec())
     };
-    runs.iter().map(of).collect()
+    result.runs.iter().map(of).collect()
 }
 
-fn mean_test(runs: &[Run]) -> f64 {
-    runs.iter().map(|run| run.test_accuracy).sum::<f64>() / runs.len() as f64
+fn mean_test(result: &TrainResult) -> f64 {
+    result.test_accuracy().unwrap().unwrap().mean
 }
 
 #[test]
 fn cycles_are_told_from_stars_by_every_fold() {
     let set = cycles_and_stars(48);
     for backbone in [Backbone::Gcn, Backbone::Gin] {
-        let runs = all_runs(&set, &config(&set, backbone, 60), 6, 2);
-        assert_eq!(runs.len(), 12);
-        let seeds: Vec<u64> = runs.iter().map(|run| run.seed).collect();
+        let result = study(&set, model(backbone, 60), 6, 2);
+        let seeds: Vec<u64> = result.runs.iter().map(|run| run.seed).collect();
         assert_eq!(seeds, [5, 11, 6, 12, 7, 13, 8, 14, 9, 15, 10, 16], "fold by fold, each initialisation its own");
-        assert_eq!(mean_test(&runs), 100.0, "{backbone}");
-        assert_eq!(graph::by_fold(&runs, 2, |run| run.seed as f64), [8.0, 9.0, 10.0, 11.0, 12.0, 13.0]);
+        assert_eq!(mean_test(&result), 100.0, "{backbone}");
+        assert_eq!(result.over(|run| Some(run.seed as f64)).unwrap(), [8.0, 9.0, 10.0, 11.0, 12.0, 13.0]);
     }
 }
 
 #[test]
 fn threads_do_not_change_a_bit() {
     let set = cycles_and_stars(40);
-    for (backbone, augment) in [(Backbone::Gcn, Augment::None), (Backbone::Gin, Augment::Gratin)] {
-        let run = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let config = GraphConfig { augment, ..config(&set, backbone, 6) };
-            pool.install(|| results(&all_runs(&set, &config, 4, 2)))
-        };
+    for (backbone, augment) in [(Backbone::Gcn, Augment::default()), (Backbone::Gin, gratin())] {
+        let model = model(backbone, 6).augment(augment);
+        let run = |threads| on_threads(threads, || results(&study(&set, model, 4, 2)));
         assert_eq!(run(1), run(3), "{backbone}");
     }
     // Steps of several parts, dropout between layers, and one step which stays.
     let set = cycles_and_stars(260);
     for batch_size in [130, 1000] {
-        let run = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let mut config = GraphConfig { batch_size, ..config(&set, Backbone::Gin, 3) };
-            config.classifier.network.dropout = 0.3;
-            pool.install(|| results(&all_runs(&set, &config, 4, 1)))
-        };
+        let mut model = model(Backbone::Gin, 3);
+        (model.training.batch_size, model.network.dropout) = (Some(batch_size), Some(0.3));
+        let run = |threads| on_threads(threads, || results(&study(&set, model, 4, 1)));
         assert_eq!(run(1), run(3), "{batch_size}");
     }
 }
@@ -274,18 +273,21 @@ fn threads_do_not_change_a_bit() {
 #[test]
 fn a_fresh_head_is_a_control_of_its_own() {
     let set = cycles_and_stars(40);
-    let plain = config(&set, Backbone::Gcn, 15);
-    let with = |augment| all_runs(&set, &GraphConfig { augment, ..plain.clone() }, 4, 1);
-    let (retrained, drawn) = (with(Augment::Retrain), with(Augment::Gratin));
-    let plain = all_runs(&set, &plain, 4, 1);
-    assert!(mean_test(&drawn) >= 90.0, "{}", mean_test(&drawn));
-    for (plain, retrained) in plain.iter().chain(&plain).zip(retrained.iter().chain(&drawn)) {
-        let before = retrained.fresh_head.as_ref().unwrap();
-        assert_eq!(before.none_test_accuracy, plain.test_accuracy, "the same training before it");
-        assert_eq!(plain.trained.curve, retrained.trained.curve);
-        assert!(plain.fresh_head.is_none());
+    let with = |augment: Augment| study(&set, model(Backbone::Gcn, 15).augment(augment), 4, 1);
+    let (plain, retrained, drawn) = (with(Augment::default()), with(retrain()), with(gratin()));
+    for (plain, fresh) in plain.runs.iter().chain(&plain.runs).zip(retrained.runs.iter().chain(&drawn.runs)) {
+        let before = fresh.fit.fresh_head.as_ref().unwrap();
+        assert_eq!(Some(before.none_test_accuracy), plain.test_accuracy, "the same training before it");
+        assert_eq!(Some(before.none_val_accuracy), plain.fit.val_accuracy);
+        assert_eq!(plain.fit.trained[0].curve, fresh.fit.trained[0].curve);
+        assert_ne!(plain.test_probabilities.data(), fresh.test_probabilities.data(), "the head is another");
+        assert!(plain.fit.fresh_head.is_none());
     }
-    assert!(mean_test(&retrained) >= 90.0, "{}", mean_test(&retrained));
+    for (retrained, drawn) in retrained.runs.iter().zip(&drawn.runs) {
+        let control = drawn.fit.fresh_head.as_ref().unwrap().retrain_test_accuracy;
+        assert_eq!(control, retrained.test_accuracy, "the control of drawn vectors is retraining");
+    }
+    assert_eq!([mean_test(&retrained), mean_test(&drawn)], [100.0, 100.0]);
 }
 
 #[test]
@@ -295,14 +297,13 @@ fn a_head_takes_as_many_steps_as_asked() {
         classes: classes.to_vec(),
     };
     let on = vectors(&[1.0, -1.0, 2.0, -2.0], &[0, 1, 0, 1]);
-    let stop = AtomicBool::new(false);
     // Adam moves a weight by the learning rate in each step while the sign of its gradient stays.
     let moved = |epochs, steps| {
         let fresh = Head::new(1, 2, 0.0, 3).unwrap();
         let weight = |head: &Head| head.params().list()[0].var.flatten_all().unwrap().to_vec1::<f32>().unwrap()[0];
         let (before, training) = (weight(&fresh), HeadTraining { epochs, batch_size: 4, steps });
         let config = TrainConfig { weight_decay: 0.0, keep: Keep::Last, ..TrainConfig::default() };
-        let (head, trained) = train_head(fresh, &on, &on, training, &config, 1, &quiet(&stop)).unwrap();
+        let (head, trained) = train_head(fresh, &on, &on, training, &config, 1, &Watch::quiet()).unwrap();
         assert_eq!(trained.curve.len(), epochs);
         (weight(&head) - before) / 0.01
     };
@@ -311,99 +312,69 @@ fn a_head_takes_as_many_steps_as_asked() {
     let none = vectors(&[], &[]);
     let fresh = Head::new(1, 2, 0.0, 3).unwrap();
     let training = HeadTraining { epochs: 1, batch_size: 4, steps: None };
-    let e = train_head(fresh, &none, &on, training, &TrainConfig::default(), 1, &quiet(&stop)).unwrap_err();
+    let e = train_head(fresh, &none, &on, training, &TrainConfig::default(), 1, &Watch::quiet()).unwrap_err();
     assert_eq!(e.to_string(), "graph classification: there are no labelled graphs to train on");
 }
 
-/// Leaves a graph as it is, or takes all its edges.
-#[derive(Debug)]
-struct Cut {
-    everything: bool,
-}
-
-impl GraphTransform for Cut {
-    fn apply(&self, graph: &Graph, _rng: &mut Rng) -> gnarl_graph::Result<Graph> {
-        if self.everything { Graph::empty(graph.num_nodes()) } else { Ok(graph.clone()) }
-    }
-}
-
+/// Copies take the place of the training graphs in every epoch, or stand beside them for good.
 #[test]
 fn copies_of_training_graphs_take_their_place() {
     let set = cycles_and_stars(40);
-    let config = config(&set, Backbone::Gcn, 6);
-    let stop = AtomicBool::new(false);
-    let prepared = PreparedSet::new(&set, &config, 5).unwrap();
-    let fold = &Split::folds(set.labels(), 4, 5).unwrap()[0];
-    let run = |augmentation: Option<Augmentation<'_>>| {
-        let run = graph::run_augmented(&prepared, &config, augmentation, fold, 5, &quiet(&stop)).unwrap().0;
-        results(&[run])
-    };
-    let with = |transform: &dyn GraphTransform, copies, keep_originals| {
-        run(Some(Augmentation { transform, copies, keep_originals }))
-    };
-    let plain = run(None);
-    let (same, edgeless) = (Cut { everything: false }, Cut { everything: true });
+    let plain = model(Backbone::Gcn, 6);
+    let with = |augment: Augment| results(&study(&set, plain.augment(augment), 4, 1));
+    let drop = |strength, copies| with(DropEdge { strength, copies }.into());
+    let none = with(Augment::default());
+    assert_eq!(drop(0.0, Copies::EachEpoch), none, "copies that change nothing change nothing");
+    assert_ne!(drop(0.0, Copies::Fixed), none, "twice as many steps");
     for copies in [Copies::Fixed, Copies::EachEpoch] {
-        assert_eq!(with(&same, copies, false), plain, "{copies:?}: copies that change nothing change nothing");
-        assert_ne!(with(&edgeless, copies, false), plain, "{copies:?}");
-        assert_ne!(with(&same, copies, true), plain, "{copies:?}: twice as many steps");
+        assert_ne!(drop(1.0, copies), drop(0.0, copies), "{copies}: graphs without edges");
     }
-    let noise = Corruption::new(0.5).unwrap();
-    let (fixed, fresh) = (with(&noise, Copies::Fixed, false), with(&noise, Copies::EachEpoch, false));
-    assert_ne!(fixed, fresh, "fresh copies differ from the first");
-    assert_eq!(fresh, with(&noise, Copies::EachEpoch, false), "the same seed again");
+    let fresh = drop(0.5, Copies::EachEpoch);
+    assert_ne!(fresh, drop(0.5, Copies::Fixed), "fresh copies differ from the first");
+    assert_eq!(fresh, drop(0.5, Copies::EachEpoch), "the same seed again");
 }
 
 #[test]
 fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
     let set = cycles_and_stars(40);
-    let plain = config(&set, Backbone::Gcn, 4);
-    let corrupted = |share, keep_degrees| {
-        let corruption = TrainingCorruption { edges: Corruption::new(share).unwrap(), keep_degrees };
-        let config = GraphConfig { corruption: Some(corruption), ..plain.clone() };
-        results(&all_runs(&set, &config, 4, 1))
-    };
-    let as_is = results(&all_runs(&set, &plain, 4, 1));
+    let model = model(Backbone::Gcn, 4);
+    let corruption = |share, keep_degrees| TrainingCorruption { edges: Corruption::new(share).unwrap(), keep_degrees };
+    let corrupted =
+        |share, keep_degrees| results(&study_with(&set, model, 4, 1, Some(corruption(share, keep_degrees))));
+    let as_is = results(&study(&set, model, 4, 1));
     assert_eq!(corrupted(0.0, false), as_is, "no share of edges is no change");
     assert_eq!(corrupted(0.0, true), as_is);
     assert_ne!(corrupted(0.4, false), as_is);
     assert_ne!(corrupted(0.4, false), corrupted(0.4, true), "what degrees are of matters");
-    let config = GraphConfig {
-        corruption: Some(TrainingCorruption { edges: Corruption::new(1.0).unwrap(), keep_degrees: false }),
-        ..plain.clone()
-    };
-    let prepared = PreparedSet::new(&set, &config, 5).unwrap();
-    let alone = GraphData::new(set.graphs(), Backbone::Gcn, &config.preparation).unwrap();
-    let classifier = prepared.classifier(&config.classifier, 1).unwrap();
-    let all: Vec<u32> = (0..40).collect();
-    assert_eq!(scores(&classifier, &prepared.data, &all, 9), scores(&classifier, &alone, &all, 9), "test graphs");
-    assert_ne!(scores(&classifier, prepared.training_data(), &all, 9), scores(&classifier, &alone, &all, 9));
+    // What validates is not corrupted: the accuracy that fitting reports is that of the graphs as they are.
+    let on = folds_of(&set, 4, 5).first();
+    let options = FitOptions { corruption: Some(corruption(1.0, false)), corruption_seed: 5, ..FitOptions::default() };
+    let ready = small(Backbone::Gcn, 8).epochs(40).ready(&on.name, &on.content, options).unwrap();
+    let fitted = ready.fit(&on.split, 5, &Watch::quiet()).unwrap();
+    let predictions = fitted.predict(&on.content).unwrap();
+    assert_eq!(fitted.report().val_accuracy, fitted.accuracy_on(&predictions, &on.content, on.split.val()).unwrap());
+    let last = fitted.report().trained[0].curve[fitted.report().trained[0].kept_epoch - 1].validation.unwrap();
+    assert_eq!(Some(last.accuracy), fitted.report().val_accuracy);
 }
 
 #[test]
-fn a_checkpoint_predicts_what_the_classifier_did() {
+fn a_file_predicts_what_the_classifier_did() {
     let set = cycles_and_stars(30);
-    let stop = AtomicBool::new(false);
+    let on = folds_of(&set, 3, 5).first();
     let dir = tempfile::tempdir().unwrap();
     for backbone in [Backbone::Gin, Backbone::Pna, Backbone::GatV2] {
-        let mut config = config(&set, backbone, 3);
-        config.classifier.network.batch_norm = true;
-        let prepared = PreparedSet::new(&set, &config, 5).unwrap();
-        let fold = &Split::folds(set.labels(), 3, 5).unwrap()[0];
-        let (_, classifier) = graph::run(&prepared, &config, fold, 1, &quiet(&stop)).unwrap();
+        let mut model = model(backbone, 3);
+        model.network.batch_norm = backbone.takes(NetworkOption::BatchNorm).then_some(true);
+        let fitted = model.fit(&on, 1).unwrap();
         let file = dir.path().join(format!("{backbone}.safetensors"));
-        let preparation = serde_json::to_value(config.preparation).unwrap();
-        let mean_log_degree = prepared.data.mean_log_degree();
-        let checkpoint = Checkpoint::of_classifier(&classifier, "own", mean_log_degree, preparation);
-        checkpoint.save_params(classifier.params(), &file).unwrap();
-        let stored = Stored::read(&file).unwrap();
-        let found: GraphPreparation = serde_json::from_value(stored.checkpoint.preparation.clone()).unwrap();
-        assert_eq!(found, config.preparation);
-        let again = stored.classifier().unwrap().unwrap();
-        let all: Vec<u32> = (0..30).collect();
-        assert_eq!(scores(&again, &prepared.data, &all, 9), scores(&classifier, &prepared.data, &all, 9));
-        let e = Checkpoint::load(&file).unwrap_err().to_string();
-        assert!(e.contains("a classifier of graphs, where one of nodes is expected"), "{e}");
+        fitted.save(&file).unwrap();
+        let again = Fitted::load(&file).unwrap();
+        assert_eq!((again.model(), again.task()), (fitted.model(), Task::Graph));
+        let probabilities = |fitted: &Fitted| fitted.predict(&on.content).unwrap().probabilities;
+        assert_eq!(probabilities(&again), probabilities(&fitted), "{backbone}");
+        assert_eq!(bytes(&again), bytes(&fitted), "{backbone}");
+        let e = again.predict(&Content::Graph(set.graphs()[0].clone())).unwrap_err().to_string();
+        assert_eq!(e, "predict: the model classifies graphs of a set, and this is one graph");
     }
 }
 
@@ -420,43 +391,43 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     for (name, backbone) in backbones() {
         for graphs in [repeated(&odd), repeated(&[Graph::empty(0).unwrap()]), repeated(&[Graph::empty(1).unwrap()])] {
             let set = set_of(graphs, &classes);
-            for (_, augment) in Augment::ALL {
-                let config = GraphConfig { augment, head_epochs: 2, ..config(&set, backbone, 2) };
-                let mut config = config;
-                config.classifier.network.batch_norm = true;
-                for run in all_runs(&set, &config, 3, 1) {
-                    assert!(run.trained.curve.iter().all(|epoch| epoch.loss.is_finite()), "{name}");
+            for augment in Augment::all() {
+                let mut model = model(backbone, 2).augment(quick(augment));
+                model.network.batch_norm = backbone.takes(NetworkOption::BatchNorm).then_some(true);
+                for run in study(&set, model, 3, 1).runs {
+                    assert!(run.fit.trained[0].curve.iter().all(|epoch| epoch.loss.is_finite()), "{name}");
+                    assert!(run.test_probabilities.data().iter().all(|p| p.is_finite()), "{name}");
                 }
             }
         }
     }
     // One class: every graph is right.
     let one_class = set_of(odd.clone(), &[Some(4); 7]);
-    assert_eq!(mean_test(&all_runs(&one_class, &config(&one_class, Backbone::Gcn, 2), 3, 1)), 100.0);
+    assert_eq!(mean_test(&study(&one_class, model(Backbone::Gcn, 2), 3, 1)), 100.0);
 
     let one = set_of(odd[..1].to_vec(), &[Some(0)]);
     let e = Split::folds(one.labels(), 10, 0).unwrap_err().to_string();
     assert_eq!(e, "folds: 10 folds of 1 labelled items: at least 3 and at most one item per fold");
-    let stop = AtomicBool::new(false);
-    let prepared = PreparedSet::new(&one, &config(&one, Backbone::Gcn, 2), 0).unwrap();
+    let gcn = model(Backbone::Gcn, 2);
+    let on =
+        |set: &GraphSet, split: Split| SplitData { name: "own".into(), content: Content::Graphs(set.clone()), split };
     let none = Split::new("none", vec![], vec![], vec![0]).unwrap();
-    let one_config = config(&one, Backbone::Gcn, 2);
-    let e = graph::run(&prepared, &one_config, &none, 0, &quiet(&stop)).unwrap_err().to_string();
+    let e = gcn.fit(&on(&one, none.clone()), 0).unwrap_err().to_string();
     assert_eq!(e, "graph classification: there are no labelled graphs to train on");
-    let e = graph::runs(&prepared, &one_config, &[], 1, 0, &quiet(&stop)).unwrap_err().to_string();
-    assert_eq!(e, "graph classification: there is no fold to run on");
-    let only = Split::new("only", vec![0], vec![], vec![]).unwrap();
-    let run = graph::run(&prepared, &one_config, &only, 0, &quiet(&stop)).unwrap().0;
-    assert_eq!((run.test_accuracy, run.trained.curve.len()), (0.0, 2), "nothing to test on, but it trains");
+    let no_folds = Benchmark { name: "own".into(), content: Content::Graphs(one.clone()), splits: Vec::new() };
+    let e = TrainStudy::new(gcn).run(&no_folds, &Watch::quiet()).unwrap_err().to_string();
+    assert_eq!(e, "train: 0 runs; at least 1 is needed");
+    let only = on(&one, Split::new("only", vec![0], vec![], vec![]).unwrap());
+    let fitted = gcn.fit(&only, 0).unwrap();
+    assert_eq!((fitted.report().val_accuracy, fitted.report().trained[0].curve.len()), (None, 2), "yet it trains");
+    let predictions = fitted.predict(&only.content).unwrap();
+    assert_eq!(fitted.accuracy_on(&predictions, &only.content, only.split.test()).unwrap(), None, "nothing to test on");
 
     let unlabelled = set_of(odd.clone(), &[None; 7]);
-    let e = PreparedSet::new(&unlabelled, &config(&unlabelled, Backbone::Gcn, 2), 0).unwrap_err().to_string();
-    assert_eq!(e, "graph classification: the set has no labelled graphs");
-    let e = PreparedSet::new(&one, &one_config, 0).unwrap().classifier(
-        &ClassifierConfig { network: NetworkConfig::new(Backbone::AdaGcn), ..one_config.classifier.clone() },
-        0,
-    );
-    assert!(e.unwrap_err().to_string().contains("choose another model for a set of graphs"));
+    let e = gcn.fit(&on(&unlabelled, none.clone()), 0).unwrap_err().to_string();
+    assert_eq!(e, "fit: the set has no labelled graphs");
+    let e = Model::new(Backbone::AdaGcn).fit(&on(&one, none), 0).unwrap_err().to_string();
+    assert!(e.contains("choose another for a set of graphs"), "{e}");
     let learned = operators(Backbone::Gcn)[2];
     let e = GraphData::new(&odd, Backbone::Gcn, &preparation(&odd, learned)).unwrap_err().to_string();
     assert_eq!(e, "centrality pagerank: 1 / (1 - PR) is infinite on a graph of one node");
@@ -465,4 +436,12 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     assert_eq!(e, "graph classification: graph 1 stands twice in a batch for a learned operator");
     let e = GraphData::new(&odd, Backbone::Pna, &preparation(&odd, learned)).unwrap_err().to_string();
     assert!(e.starts_with("graph classification: pna does not use an operator's values"), "{e}");
+}
+
+/// An augmentation whose fresh head, where it has one, is trained for two epochs.
+fn quick(augment: Augment) -> Augment {
+    match augment.method().fresh_head() {
+        Some(_) => augment.with(&[("head-epochs".into(), "2".into())]).unwrap(),
+        None => augment,
+    }
 }

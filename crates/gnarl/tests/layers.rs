@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use candle_core::backprop::GradStore;
 use candle_core::{Device, Tensor, Var};
-use gnarl::features::FeatureScaling;
 use gnarl::nn::batch_norm::BatchNorm;
 use gnarl::nn::gat::{AttentionSettings, Gat};
 use gnarl::nn::gatv2::GatV2;
@@ -16,12 +15,11 @@ use gnarl::nn::pna::Pna;
 use gnarl::nn::readout::Membership;
 use gnarl::nn::sage::Sage;
 use gnarl::nn::{Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout, Shape};
-use gnarl::operator::OperatorChoice;
-use gnarl::task::node::{Preparation, Prepared};
+use gnarl::operator::{OperatorChoice, Prepared};
 use gnarl::tensor::{Operator, Pattern};
+use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::stream;
-use gnarl_graph::{Graph, Labels};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -287,9 +285,7 @@ fn the_mean_log_degree_is_that_of_pytorch_geometric() {
     assert_eq!(cases.len(), 2);
     for case in cases {
         let graph = graph(&golden, &case.graph);
-        let labels = Labels::new(vec![Some(0); graph.num_nodes()], 1).unwrap();
-        let preparation = Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::AsLoaded };
-        let prepared = Prepared::new(&graph.with_labels(labels).unwrap(), Backbone::Pna, preparation).unwrap();
+        let prepared = Prepared::new(&graph, Backbone::Pna, OperatorChoice::Usual).unwrap();
         assert!((prepared.mean_log_degree - case.settings.mean_log_degree).abs() < 1e-12, "{}", case.graph);
     }
 }
@@ -299,13 +295,10 @@ fn the_mean_log_degree_is_that_of_pytorch_geometric() {
 fn nodes_without_neighbours_give_finite_results() {
     for (num_nodes, edges) in [(5, vec![(0, 1), (1, 2), (0, 2)]), (4, vec![]), (1, vec![])] {
         let graph = Graph::from_edges(num_nodes, edges).unwrap().0;
-        let labels = Labels::new(vec![Some(0); num_nodes], 2).unwrap();
-        let graph = graph.with_labels(labels).unwrap();
         for (name, backbone) in Backbone::ALL {
-            let preparation = Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::AsLoaded };
-            let prepared = Prepared::new(&graph, backbone, preparation).unwrap();
+            let prepared = Prepared::new(&graph, backbone, OperatorChoice::Usual).unwrap();
             let config = NetworkConfig { hidden: 8, batch_norm: true, ..NetworkConfig::new(backbone) };
-            let network = prepared.network(&config, 1).unwrap();
+            let network = Network::new(&config, &prepared.shape(2), 1).unwrap();
             let weights = network.params().weights().unwrap();
             for pass in [Pass::evaluation(&weights), Pass::training(&weights, 1)] {
                 let out = network.forward(&prepared.propagation, &prepared.input, &pass).unwrap();

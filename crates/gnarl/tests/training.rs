@@ -1,122 +1,76 @@
 //! Node classification end to end, on the embedded graph.
 
+mod support;
+
 use std::sync::atomic::AtomicBool;
 
-use gnarl::features::FeatureScaling;
-use gnarl::nn::{Backbone, NetworkConfig};
-use gnarl::operator::OperatorChoice;
-use gnarl::task::node::{self, Preparation, Prepared};
-use gnarl::train::{Checkpoint, Epoch, TrainConfig, Watch, predict};
-use gnarl_graph::{Graph, Labels, Split, generate};
+use gnarl::model::{FitOptions, NetworkOptions, TrainingOptions};
+use gnarl::nn::{Network, NetworkConfig};
+use gnarl::operator::Prepared;
+use gnarl::prelude::*;
+use gnarl::study::train::TrainStudy;
+use gnarl::train::{Watch, predict};
+use gnarl_graph::Benchmark;
+use support::{bytes, embedded, on_graph, on_threads, small, test_accuracy};
 
-const AS_IS: Preparation = Preparation { operator: OperatorChoice::Usual, features: FeatureScaling::AsLoaded };
-
-fn embedded() -> Graph {
-    generate::csbm(&generate::CsbmConfig::default(), 0).unwrap()
-}
-
-fn quiet(stop: &AtomicBool) -> Watch<'_> {
-    fn nothing(_: usize, _: &Epoch) {}
-    Watch { on_epoch: &nothing, stop }
-}
-
-fn epochs(epochs: usize) -> TrainConfig {
-    TrainConfig { epochs, ..TrainConfig::default() }
+fn gcn() -> Model {
+    Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded)
 }
 
 #[test]
 fn every_backbone_beats_the_majority_class() {
-    let graph = embedded();
-    let labels = graph.labels().unwrap();
+    let data = on_graph(embedded());
+    let labels = data.content.labels().unwrap();
     let majority = 100.0 * *labels.counts().iter().max().unwrap() as f64 / labels.len() as f64;
-    let stop = AtomicBool::new(false);
     for (name, backbone) in Backbone::ALL {
-        let prepared = Prepared::new(&graph, backbone, AS_IS).unwrap();
-        let network = NetworkConfig {
-            hidden: 32,
-            heads: NetworkConfig::new(backbone).heads.min(4),
-            ..NetworkConfig::new(backbone)
-        };
-        let (run, _) = node::run(&prepared, &network, &epochs(100), &graph.splits()[0], 1, &quiet(&stop)).unwrap();
+        let fitted = small(backbone, 32).epochs(100).fit(&data, 1).unwrap();
+        let accuracy = test_accuracy(&fitted, &data);
         // An MLP sees noisy features alone; everything that passes messages must do far better than a constant answer.
         let margin = if backbone == Backbone::Mlp { 8.0 } else { 30.0 };
-        assert!(run.test_accuracy > majority + margin, "{name}: {} against {majority}", run.test_accuracy);
+        assert!(accuracy > majority + margin, "{name}: {accuracy} against {majority}");
     }
 }
 
 #[test]
 fn threads_do_not_change_a_bit() {
-    let graph = embedded();
+    let data = on_graph(embedded());
     for backbone in [Backbone::Gcn, Backbone::GatV2, Backbone::Gin] {
-        let weights = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| {
-                let stop = AtomicBool::new(false);
-                let prepared = Prepared::new(&graph, backbone, AS_IS).unwrap();
-                let config = NetworkConfig::new(backbone);
-                let (run, network) =
-                    node::run(&prepared, &config, &epochs(20), &graph.splits()[0], 3, &quiet(&stop)).unwrap();
-                let bits: Vec<u32> = network
-                    .params()
-                    .list()
-                    .iter()
-                    .flat_map(|p| p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap())
-                    .map(f32::to_bits)
-                    .collect();
-                (run.test_accuracy, bits)
-            })
-        };
+        let model = Model::new(backbone).features(FeatureScaling::AsLoaded).epochs(20);
+        let weights = |threads| on_threads(threads, || bytes(&model.fit(&data, 3).unwrap()));
         assert_eq!(weights(1), weights(2), "{backbone}");
     }
 }
 
 #[test]
 fn runs_side_by_side_are_runs_one_by_one() {
-    let graph = embedded();
-    let stop = AtomicBool::new(false);
-    let prepared = Prepared::new(&graph, Backbone::Gcn, AS_IS).unwrap();
-    let config = NetworkConfig::new(Backbone::Gcn);
-    let splits = graph.splits();
-    let together = node::runs(&prepared, &config, &epochs(30), splits, 3, 5, &quiet(&stop)).unwrap();
-    for (i, run) in together.iter().enumerate() {
-        let (alone, _) = node::run(&prepared, &config, &epochs(30), &splits[0], 5 + i as u64, &quiet(&stop)).unwrap();
-        assert_eq!((run.test_accuracy, &run.trained.curve), (alone.test_accuracy, &alone.trained.curve));
+    let data = on_graph(embedded());
+    let benchmark = Benchmark { name: "csbm".into(), content: data.content.clone(), splits: vec![data.split.clone()] };
+    let model = gcn().epochs(30);
+    let study = TrainStudy { runs: 3, seed: 5, ..TrainStudy::new(model) };
+    let together = study.run(&benchmark, &Watch::quiet()).unwrap();
+    assert_eq!((together.runs.len(), together.unfinished), (3, 0));
+    let ready = model.ready("csbm", &data.content, FitOptions::default()).unwrap();
+    for (i, run) in together.runs.iter().enumerate() {
+        let alone = ready.fit(&data.split, 5 + i as u64, &Watch::quiet()).unwrap();
+        assert_eq!(run.test_accuracy, Some(test_accuracy(&alone, &data)));
+        assert_eq!(run.fit.trained[0].curve, alone.report().trained[0].curve);
+        // Made ready once or for every fit: the same.
+        assert_eq!(
+            bytes(&alone),
+            bytes(&model.fit(&SplitData { name: "csbm".into(), ..data.clone() }, 5 + i as u64).unwrap())
+        );
     }
-    assert_ne!(together[0].trained.curve, together[1].trained.curve, "another seed, another run");
-}
-
-#[test]
-fn a_checkpoint_predicts_what_the_model_did() {
-    let graph = embedded();
-    let stop = AtomicBool::new(false);
-    let dir = tempfile::tempdir().unwrap();
-    for (name, backbone) in Backbone::ALL {
-        let prepared = Prepared::new(&graph, backbone, AS_IS).unwrap();
-        let config = NetworkConfig { hidden: 16, heads: 1, batch_norm: true, ..NetworkConfig::new(backbone) };
-        let (_, network) = node::run(&prepared, &config, &epochs(5), &graph.splits()[0], 1, &quiet(&stop)).unwrap();
-        let file = dir.path().join(format!("{name}.safetensors"));
-        let preparation = serde_json::to_value(AS_IS).unwrap();
-        Checkpoint::new(&network, "csbm", prepared.mean_log_degree, preparation).save(&network, &file).unwrap();
-        let (found, again) = Checkpoint::load(&file).unwrap();
-        assert_eq!(found.network, config);
-        let scores =
-            |network| predict(network, &prepared.propagation, &prepared.input).unwrap().to_vec2::<f32>().unwrap();
-        assert_eq!(scores(&network), scores(&again), "{name}");
-    }
-    let broken = dir.path().join("broken.safetensors");
-    std::fs::write(&broken, b"not a checkpoint").unwrap();
-    let e = Checkpoint::load(&broken).unwrap_err().to_string();
-    assert!(e.contains("broken.safetensors") && e.contains("not a safetensors file"), "{e}");
+    assert_ne!(
+        together.runs[0].fit.trained[0].curve, together.runs[1].fit.trained[0].curve,
+        "another seed, another run"
+    );
 }
 
 #[test]
 fn a_loss_out_of_range_ends_with_advice() {
-    let graph = embedded();
-    let stop = AtomicBool::new(false);
-    let prepared = Prepared::new(&graph, Backbone::Gcn, AS_IS).unwrap();
-    let config = NetworkConfig::new(Backbone::Gcn);
-    let wild = TrainConfig { learning_rate: 1e38, ..epochs(20) };
-    let e = node::run(&prepared, &config, &wild, &graph.splits()[0], 1, &quiet(&stop)).unwrap_err().to_string();
+    let mut wild = gcn().epochs(20);
+    wild.training.learning_rate = Some(1e38);
+    let e = wild.fit(&on_graph(embedded()), 1).unwrap_err().to_string();
     assert!(
         e.contains("the loss became") && e.contains("at epoch") && e.contains("a smaller learning rate than"),
         "{e}"
@@ -125,46 +79,58 @@ fn a_loss_out_of_range_ends_with_advice() {
 
 #[test]
 fn what_cannot_train_is_refused() {
-    let stop = AtomicBool::new(false);
     let graph = Graph::from_edges(4, [(0, 1), (2, 3)]).unwrap().0;
-    let e = Prepared::new(&graph, Backbone::Gcn, AS_IS).unwrap_err().to_string();
-    assert!(e.contains("no labels"), "{e}");
-    let graph = graph.with_labels(Labels::new(vec![None, Some(0), Some(1), None], 2).unwrap()).unwrap();
-    let prepared = Prepared::new(&graph, Backbone::Gcn, AS_IS).unwrap();
-    let config = NetworkConfig::new(Backbone::Gcn);
     let split = Split::new("blank", vec![0, 3], vec![1], vec![2]).unwrap();
-    let e = node::run(&prepared, &config, &epochs(5), &split, 1, &quiet(&stop)).unwrap_err().to_string();
+    let fail = |graph: &Graph, model: Model| {
+        let on = SplitData { name: "own".into(), content: Content::Graph(graph.clone()), split: split.clone() };
+        let e = model.fit(&on, 1).unwrap_err().to_string();
+        assert!(!e.contains('\n'), "{e}");
+        e
+    };
+    assert_eq!(fail(&graph, gcn()), "fit: the graph has no labels to learn from");
+    assert_eq!(fail(&Graph::empty(0).unwrap(), gcn()), "fit: the graph has no nodes");
+    let graph = graph.with_labels(Labels::new(vec![None, Some(0), Some(1), None], 2).unwrap()).unwrap();
+    let e = fail(&graph, gcn());
     assert!(e.contains("split blank has no labelled training items"), "{e}");
-    for bad in [
-        NetworkConfig { hidden: 0, ..config.clone() },
-        NetworkConfig { dropout: 1.0, ..config.clone() },
-        NetworkConfig { layers: 0, ..config.clone() },
-        NetworkConfig { heads: 3, ..NetworkConfig::new(Backbone::Gat) },
+    let network = NetworkOptions::default();
+    for (bad, what) in [
+        (NetworkOptions { hidden: Some(0), ..network }, "hidden"),
+        (NetworkOptions { dropout: Some(1.0), ..network }, "dropout"),
+        (NetworkOptions { layers: Some(0), ..network }, "layer"),
     ] {
-        assert!(prepared.network(&bad, 1).is_err(), "{bad:?}");
+        let e = fail(&graph, Model { network: bad, ..gcn() });
+        assert!(e.contains(what), "{bad:?}: {e}");
     }
-    for bad in [
-        TrainConfig { epochs: 0, ..epochs(1) },
-        TrainConfig { learning_rate: f64::NAN, ..epochs(1) },
-        TrainConfig { weight_decay: -1.0, ..epochs(1) },
-        TrainConfig { patience: Some(0), ..epochs(1) },
+    let attention = Model { network: NetworkOptions { heads: Some(3), ..network }, ..Model::new(Backbone::Gat) };
+    let e = fail(&graph, attention);
+    assert!(e.contains("heads"), "64 is not a multiple of 3: {e}");
+    let training = TrainingOptions::default();
+    for (bad, what) in [
+        (TrainingOptions { epochs: Some(0), ..training }, "epochs must be at least 1"),
+        (TrainingOptions { learning_rate: Some(f64::NAN), ..training }, "lr NaN must be above 0"),
+        (TrainingOptions { weight_decay: Some(-1.0), ..training }, "weight decay -1 must be at least 0"),
+        (TrainingOptions { patience: Some(0), ..training }, "patience must be at least 1"),
     ] {
-        assert!(bad.check().is_err(), "{bad:?}");
+        let e = fail(&graph, Model { training: bad, ..gcn() });
+        assert!(e.contains(what), "{bad:?}: {e}");
     }
 }
 
 #[test]
 fn a_stop_ends_after_the_epoch_and_patience_ends_early() {
-    let graph = embedded();
-    let prepared = Prepared::new(&graph, Backbone::Gcn, AS_IS).unwrap();
-    let config = NetworkConfig::new(Backbone::Gcn);
+    let data = on_graph(embedded());
     let stop = AtomicBool::new(true);
-    let (run, _) = node::run(&prepared, &config, &epochs(50), &graph.splits()[0], 1, &quiet(&stop)).unwrap();
-    assert_eq!((run.trained.curve.len(), run.trained.interrupted), (1, true));
-    let stop = AtomicBool::new(false);
-    let impatient = TrainConfig { patience: Some(5), learning_rate: 0.1, ..epochs(500) };
-    let (run, _) = node::run(&prepared, &config, &impatient, &graph.splits()[0], 1, &quiet(&stop)).unwrap();
-    assert!(run.trained.curve.len() < 500 && !run.trained.interrupted, "{}", run.trained.curve.len());
+    let stopped = gcn().epochs(50).fit_watched(&data, 1, &Watch::stopped_by(&stop)).unwrap();
+    assert_eq!((stopped.report().trained[0].curve.len(), stopped.report().interrupted), (1, true));
+    let mut impatient = gcn().epochs(500);
+    (impatient.training.patience, impatient.training.learning_rate) = (Some(5), Some(0.1));
+    let fitted = impatient.fit(&data, 1).unwrap();
+    let curve = &fitted.report().trained[0].curve;
+    assert!(curve.len() < 500 && !fitted.report().interrupted, "{}", curve.len());
+    // Five epochs after the lowest loss it ends, not earlier and not later.
+    let losses: Vec<f32> = curve.iter().map(|epoch| epoch.validation.unwrap().loss).collect();
+    let lowest = (0..losses.len()).fold(0, |best, i| if losses[i] < losses[best] { i } else { best });
+    assert_eq!(curve.len(), lowest + 1 + 5);
 }
 
 #[test]
@@ -176,8 +142,8 @@ fn renaming_nodes_renames_predictions() {
     for (name, backbone) in Backbone::ALL {
         let config = NetworkConfig { hidden: 16, heads: 1, ..NetworkConfig::new(backbone) };
         let scores = |graph: &Graph| {
-            let prepared = Prepared::new(graph, backbone, AS_IS).unwrap();
-            let network = prepared.network(&config, 4).unwrap();
+            let prepared = Prepared::new(graph, backbone, OperatorChoice::Usual).unwrap();
+            let network = Network::new(&config, &prepared.shape(graph.labels().unwrap().num_classes()), 4).unwrap();
             predict(&network, &prepared.propagation, &prepared.input).unwrap().to_vec2::<f32>().unwrap()
         };
         let (here, there) = (scores(&graph), scores(&permuted));

@@ -6,7 +6,9 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::robust_crf::SIGMAS;
-use super::{Around, CleanEdges, CleanFeatures, Crf, Inference, Method, ON, Perturbed, Prior, STOP_EARLY, UPDATES};
+use super::{
+    Around, CleanEdges, CleanFeatures, Crf, Inference, Method, ON, Perturbed, Prior, STOP_EARLY, TUNED, UPDATES,
+};
 use crate::classifier::Classifier;
 use crate::error::Result;
 
@@ -73,6 +75,14 @@ impl Choice for CleanCrf {
 impl Method for CleanCrf {
     fn on(&self, part: Perturbed) -> Inference {
         Self { on: self.on.or(Some(part)), ..*self }.into()
+    }
+
+    fn part(&self) -> Option<Perturbed> {
+        Some(self.on.unwrap_or(Perturbed::Features))
+    }
+
+    fn idle(&self) -> Option<(&'static str, &'static str)> {
+        (self.tune && self.sigma.is_some()).then_some(("sigma", TUNED))
     }
 
     fn update(&self) -> Option<Crf> {

@@ -71,6 +71,16 @@ pub trait Method {
     /// The same with neighbours that differ in this part, where that was left open.
     fn on(&self, part: Perturbed) -> Inference;
 
+    /// The part that neighbours differ in; `None` for one forward pass.
+    fn part(&self) -> Option<Perturbed> {
+        None
+    }
+
+    /// A setting that was made and has no say beside the others, and why.
+    fn idle(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
     /// The update, with its usual values where settings are open; `None` for one forward pass.
     fn update(&self) -> Option<Crf>;
 
@@ -175,6 +185,9 @@ const RADIUS: Setting = Setting::new(
 );
 const STOP_EARLY: Setting =
     Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [default: false]");
+
+/// Why a setting has no say in an inference that tunes itself.
+const TUNED: &str = "is chosen by tune on validation nodes; leave one of the two out";
 
 /// Refuses a radius that is none.
 fn check_radius(radius: Option<f64>) -> gnarl_graph::Result<()> {

@@ -4,7 +4,7 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::balls::{FeatureBall, Similarity, StructureBall, StructureLaw, tried_radii, usual_radius};
-use super::{Around, Crf, Inference, Method, ON, Perturbed, Prior, RADIUS, STOP_EARLY, UPDATES, check_radius};
+use super::{Around, Crf, Inference, Method, ON, Perturbed, Prior, RADIUS, STOP_EARLY, TUNED, UPDATES, check_radius};
 
 /// RobustCRF's settings. An open sigma or radius has the thesis' value for Cora (tables `crf:tab:param_CRF_features` and
 /// `crf:tab:param_CRF_structure`).
@@ -47,12 +47,12 @@ impl RobustCrf {
         }
     }
 
-    fn part(&self) -> Perturbed {
+    fn changed(&self) -> Perturbed {
         self.on.unwrap_or(Perturbed::Features)
     }
 
     fn crf(&self) -> Crf {
-        let sigma = self.sigma.unwrap_or(match self.part() {
+        let sigma = self.sigma.unwrap_or(match self.changed() {
             Perturbed::Features => 0.9,
             Perturbed::Structure => 0.05,
         });
@@ -102,13 +102,28 @@ impl Method for RobustCrf {
         Self { on: self.on.or(Some(part)), ..*self }.into()
     }
 
+    fn part(&self) -> Option<Perturbed> {
+        Some(self.changed())
+    }
+
+    fn idle(&self) -> Option<(&'static str, &'static str)> {
+        let on_features = self.changed() == Perturbed::Features;
+        let law = "says how many edges are flipped, and neighbours differ in features; let them differ in structure";
+        match (self.tune, self.sigma, self.radius) {
+            (true, Some(_), _) => Some(("sigma", TUNED)),
+            (true, _, Some(_)) => Some(("radius", TUNED)),
+            _ if on_features && self.law != StructureLaw::Thesis => Some(("law", law)),
+            _ => None,
+        }
+    }
+
     fn update(&self) -> Option<Crf> {
         Some(self.crf())
     }
 
     fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
-        let radius = self.radius.unwrap_or(usual_radius(self.part()));
-        Some(match self.part() {
+        let radius = self.radius.unwrap_or(usual_radius(self.changed()));
+        Some(match self.changed() {
             Perturbed::Features => Around::Features(FeatureBall { radius, similarity: Similarity::Cosine }),
             Perturbed::Structure => Around::Structure(StructureBall { share: radius, law: self.law }),
         })
@@ -119,7 +134,7 @@ impl Method for RobustCrf {
     }
 
     fn candidates(&self) -> Vec<Inference> {
-        let radii = tried_radii(self.part());
+        let radii = tried_radii(self.changed());
         let settings = SIGMAS.iter().flat_map(|&sigma| radii.iter().map(move |&radius| (sigma, radius)));
         settings.map(|(sigma, radius)| Self { sigma: Some(sigma), radius: Some(radius), ..*self }.into()).collect()
     }

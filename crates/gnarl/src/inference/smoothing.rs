@@ -5,7 +5,7 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::balls::{FeatureBall, Similarity, StructureBall, StructureLaw, tried_radii, usual_radius};
-use super::{Around, Crf, Inference, Method, ON, Perturbed, Prior, RADIUS, check_radius};
+use super::{Around, Crf, Inference, Method, ON, Perturbed, Prior, RADIUS, TUNED, check_radius};
 
 /// Smoothing's settings. An open radius has the thesis' value for Cora.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -29,7 +29,7 @@ impl Smoothing {
         Self { on: None, neighbours: 100, radius: None, hard: true, tune: false }
     }
 
-    fn part(&self) -> Perturbed {
+    fn changed(&self) -> Perturbed {
         self.on.unwrap_or(Perturbed::Features)
     }
 
@@ -67,13 +67,21 @@ impl Method for Smoothing {
         Self { on: self.on.or(Some(part)), ..*self }.into()
     }
 
+    fn part(&self) -> Option<Perturbed> {
+        Some(self.changed())
+    }
+
+    fn idle(&self) -> Option<(&'static str, &'static str)> {
+        (self.tune && self.radius.is_some()).then_some(("radius", TUNED))
+    }
+
     fn update(&self) -> Option<Crf> {
         Some(self.crf())
     }
 
     fn around<'a>(&self, _: Option<&'a Prior>) -> Option<Around<'a>> {
-        let radius = self.radius.unwrap_or(usual_radius(self.part()));
-        Some(match self.part() {
+        let radius = self.radius.unwrap_or(usual_radius(self.changed()));
+        Some(match self.changed() {
             Perturbed::Features => Around::Features(FeatureBall { radius, similarity: Similarity::One }),
             Perturbed::Structure => Around::Structure(StructureBall { share: radius, law: StructureLaw::Uniform }),
         })
@@ -84,7 +92,7 @@ impl Method for Smoothing {
     }
 
     fn candidates(&self) -> Vec<Inference> {
-        tried_radii(self.part()).iter().map(|&radius| Self { radius: Some(radius), ..*self }.into()).collect()
+        tried_radii(self.changed()).iter().map(|&radius| Self { radius: Some(radius), ..*self }.into()).collect()
     }
 }
 

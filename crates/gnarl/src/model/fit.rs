@@ -42,6 +42,7 @@ impl Model {
     /// Data made ready for this model, to fit it to several splits of it, or by several seeds.
     pub fn ready(&self, name: &str, content: &Content, options: FitOptions) -> Result<Ready> {
         let plan = self.plan(content.task())?;
+        plan.check_asked(&options)?;
         let candidates = plan.model.operator.candidates().into_iter().map(|operator| plan.with_operator(operator));
         let candidates: Vec<Plan> = candidates.collect();
         let data = match content {

@@ -40,6 +40,7 @@ impl SetSource {
         let purify = |graph: &Graph| plan.model.defense.method().purified(graph);
         let graphs = set.graphs().iter().map(purify).collect::<Result<Vec<_>>>()?;
         let node_features = NodeFeatures::of(&graphs);
+        plan.check_features(node_features == NodeFeatures::Own)?;
         let mut training = graphs.clone();
         if let Some(corruption) = options.corruption {
             if corruption.keep_degrees {

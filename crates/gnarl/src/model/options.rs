@@ -1,9 +1,10 @@
-//! What a model can be told beside its axes. Everything is optional: what is left open takes the usual value of the backbone, the
+//! What a model can be told beside its axes, and what a study asks of its fitting. Everything is optional: what is left open takes the usual value of the backbone, the
 //! task and the depth, and what does not apply is refused ([`plan`](super::plan)).
 
 use gnarl_graph::names::Setting;
 use serde::{Deserialize, Serialize};
 
+use crate::augment::Corruption;
 use crate::nn::{NetworkOption, Readout};
 use crate::train::{Keep, StepSchedule};
 
@@ -151,4 +152,25 @@ impl TrainingOptions {
         Setting::new("patience", "N", "stop after this many epochs without a lower validation loss"),
         Setting::new("batch-size", "N", "of sets of graphs: graphs in a training step [default: 256]"),
     ];
+}
+
+/// What a study asks of fitting beside the model itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct FitOptions {
+    /// Of sets: random changes of the training graphs' edges.
+    pub corruption: Option<TrainingCorruption>,
+    /// What corruption is drawn from: the same for every fold and method of a study.
+    pub corruption_seed: u64,
+    /// Of drawn vectors: find out the influence of each and what keeping the best does.
+    pub study_influence: bool,
+}
+
+/// Corruption of the training graphs; validation and test graphs stay as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TrainingCorruption {
+    /// Which edges change.
+    pub edges: Corruption,
+    /// Whether one-hot degrees stay those of the graph before it; else they are those of the corrupted one.
+    pub keep_degrees: bool,
 }

@@ -5,9 +5,10 @@ use gnarl_graph::dataset::Task;
 use gnarl_graph::names::listed;
 use gnarl_graph::{Error, Graph, Result};
 
-use super::{Model, NetworkOptions, TrainingOptions};
-use crate::augment::Copies;
+use super::{FitOptions, Model, NetworkOptions, TrainingOptions};
+use crate::augment::{Augment, Copies, Through};
 use crate::features::FeatureScaling;
+use crate::inference::Perturbed;
 use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout};
 use crate::operator::OperatorChoice;
 use crate::train::{StepSchedule, TrainConfig};
@@ -49,6 +50,34 @@ impl Plan {
         Ok(self.features.scaled(&self.model.defense.method().purified(graph)?)?)
     }
 
+    /// Refuses what a study asks of fitting beside the model, where it would change nothing, and what of the model only such a study
+    /// looks at.
+    pub(super) fn check_asked(&self, options: &FitOptions) -> Result<()> {
+        if options.corruption.is_some() && self.task == Task::Node {
+            return Err(Error::setting("corruption", "is of the training graphs of a set, and this is one graph"));
+        }
+        if let Augment::Gratin(gratin) = self.model.augment
+            && gratin.select.is_none()
+            && gratin.through != Through::Head
+            && !options.study_influence
+        {
+            let why = "says how influence is found, and nothing is selected by it; say what share to select";
+            return Err(Error::setting("through", why));
+        }
+        Ok(())
+    }
+
+    /// Refuses a set whose features a changed structure leaves as they are, for a backbone that sees nothing else.
+    pub(super) fn check_features(&self, own_features: bool) -> Result<()> {
+        let method = self.model.augment.method();
+        if own_features && !self.model.backbone.uses_operator() && method.transform().is_some() && method.keeps_nodes()
+        {
+            let why = format!("{} would not see the changed edges of {}", self.model.backbone, self.model.augment);
+            return Err(Error::setting("augment", why));
+        }
+        Ok(())
+    }
+
     /// Trainings of `epochs` epochs that fitting comes to, for progress.
     pub fn trainings(&self) -> usize {
         let each = match self.model.depth.exits() {
@@ -63,6 +92,7 @@ impl Plan {
 impl Model {
     /// Refuses what cannot be or would change nothing, and fills in what was left open.
     pub fn plan(&self, task: Task) -> crate::Result<Plan> {
+        self.check_choices()?;
         refuse(self, task)?;
         let network = network(self, task);
         let training = training(self, task);
@@ -118,6 +148,15 @@ impl Model {
             return Err(Error::argument("batch-size", "batches of 0 graphs; at least 1 is needed").into());
         }
         Ok(plan)
+    }
+
+    /// Refuses settings of the axes that mean nothing: those that were read are checked already, those of a program are not.
+    fn check_choices(&self) -> Result<()> {
+        self.depth.check()?;
+        self.weights.check()?;
+        self.inference.check()?;
+        self.augment.check()?;
+        self.defense.check()
     }
 
     fn learns_operator(&self) -> bool {
@@ -209,6 +248,15 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
     }
     if !backbone.uses_operator() && model.operator != OperatorChoice::Usual {
         return no("operator", format!("{backbone} passes no messages: an operator would change nothing"));
+    }
+    if !backbone.uses_operator() && !model.defense.is_nothing() {
+        return no("defense", format!("{backbone} passes no messages: without some edges it would be the same"));
+    }
+    if !backbone.uses_operator() && model.inference.method().part() == Some(Perturbed::Structure) {
+        return no("inference", format!("{backbone} passes no messages: neighbours with other edges have its answer"));
+    }
+    if let Some((setting, why)) = model.inference.method().idle() {
+        return no(setting, why.into());
     }
     if let (true, Some(why)) = (model.learns_operator(), backbone.fixed_operator()) {
         return no("operator", format!("{backbone} {why}"));

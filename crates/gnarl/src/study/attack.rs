@@ -229,7 +229,7 @@ impl AttackStudy {
 
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self) -> Result<u64> {
-        let plan = self.model.plan(gnarl_graph::dataset::Task::Node)?;
+        let plan = self.settled_model().plan(gnarl_graph::dataset::Task::Node)?;
         let own = plan.trainings() * (1 + usize::from(self.mode == Mode::Poisoning));
         Ok(((own + usize::from(self.needs_surrogate())) * plan.training.epochs * self.runs) as u64)
     }

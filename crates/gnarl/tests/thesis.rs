@@ -1,18 +1,29 @@
 //! A toy table from plan to report, on graphs that need no files.
 
+mod support;
+
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gnarl::experiment::attacked::{Model, before, defended, defended_before, noise, training_time, under};
-use gnarl::experiment::report::{Status, Thesis};
-use gnarl::experiment::table::{Baseline, OOM, acc, gcn, value, vanilla};
-use gnarl::experiment::{Progress, Property, Report, Row, RunnerWatch, Settings, Spec, Table, reproduce, with_stored};
-use gnarl::nn::Backbone;
-use gnarl::operator::OperatorChoice;
-use gnarl::task::node::{Preparation, Prepared};
-use gnarl::task::recipe::Recipe;
-use gnarl_graph::operator::ClassicalOperator;
+use gnarl::augment::density::{Density, Shared, Shrunken};
+use gnarl::augment::{Copies, Corruption};
+use gnarl::model::{FitOptions, TrainingCorruption};
+use gnarl::prelude::*;
+use gnarl::study::train::TrainStudy;
+use gnarl::thesis::attacked::{ROBUST_CRF, Subject, Threat, noise};
+use gnarl::thesis::cell::CellConfig;
+use gnarl::thesis::graphs::{DROP_EDGE, GRATIN, RETRAIN, SUBMIX, gratin_from};
+use gnarl::thesis::report::{CellReport, RowReport, Status, Thesis};
+use gnarl::thesis::table::{OOM, acc, before, defended, defended_before, gcn, training_time, under, value, vanilla};
+use gnarl::thesis::work::Work;
+use gnarl::thesis::{
+    Baseline, Figure, Progress, Property, Recipe, Report, Row, RunnerWatch, Settings, Spec, Table, reproduce, tables,
+    with_stored,
+};
+use gnarl::train::Watch;
+use gnarl_graph::dataset::Task;
+use support::test_accuracy;
 
 const TOY: Table = Table {
     name: "toy:tab:two_models",
@@ -93,25 +104,19 @@ fn a_table_from_end_to_end() {
 }
 
 #[test]
-fn a_cell_is_what_training_gives() {
-    use gnarl::operator::OperatorChoice;
-    use gnarl::task::node::{self, Preparation, Prepared};
-    use gnarl::train::Watch;
+fn a_cell_is_what_fitting_gives() {
     let dir = tempfile::tempdir().unwrap();
     let only = Settings { columns: vec!["karate".into()], rows: Some("a_HAT".into()), seed: 4, ..settings(dir.path()) };
     let (report, _) = run(&TOY, &only);
     assert_eq!((report.cells, report.columns.len(), report.rows.len(), report.baseline), (1, 1, 1, None));
-    let karate = gnarl_graph::dataset::load("karate", Path::new(""), 4).unwrap();
-    let (graph, splits) = gnarl_graph::dataset::protocol_splits(&karate, 4, 3).unwrap();
-    let (network, training, features) = Recipe::Thesis.settings("karate", Backbone::Gcn);
-    let operator = OperatorChoice::Classical(ClassicalOperator::NormalisedAdjacency);
-    let prepared = Prepared::new(&graph, Backbone::Gcn, Preparation { operator, features }).unwrap();
-    let watch = Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
+    let karate = Dataset::load("karate").unwrap().benchmark(4, 3).unwrap();
+    let model = Model::new(Backbone::Gcn).operator(ClassicalOperator::NormalisedAdjacency);
+    let model = Recipe::Thesis.fill(model, "karate", Task::Node);
     for i in 0..3 {
-        let split = &splits[i % splits.len()];
-        let (alone, _) = node::run(&prepared, &network, &training, split, 4 + i as u64, &watch).unwrap();
+        let on = karate.split(i);
+        let alone = test_accuracy(&model.fit(&on, 4 + i as u64).unwrap(), &on);
         let in_table = report.rows[0].cells[0].ours.as_ref().unwrap().runs[i];
-        assert!((in_table - alone.test_accuracy).abs() < 1e-9, "run {i}: {in_table} against {}", alone.test_accuracy);
+        assert!((in_table - alone).abs() < 1e-9, "run {i}: {in_table} against {alone}");
     }
 }
 
@@ -274,7 +279,7 @@ fn the_number_of_threads_changes_nothing() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let settings = Settings { runs: 2, columns: vec!["karate".into()], ..settings(dir.path()) };
         let report = pool.install(|| run(&TOY, &settings).0);
-        let runs = |row: &gnarl::experiment::report::RowReport| row.cells[0].ours.as_ref().unwrap().runs.clone();
+        let runs = |row: &RowReport| row.cells[0].ours.as_ref().unwrap().runs.clone();
         report.rows.iter().map(runs).collect::<Vec<_>>()
     };
     assert_eq!(figures(1), figures(2));
@@ -300,15 +305,11 @@ fn the_best_depth_is_chosen_on_test_and_on_validation() {
     assert!(on_test.mean >= on_validation.mean, "{ours:?}");
     // The figure is that of the network with so many layers, trained by itself.
     let depth: usize = on_test.name[9..10].parse().unwrap();
-    let (network, training, features) = Recipe::Thesis.settings("karate", Backbone::JkMax);
-    let training = gnarl::train::TrainConfig { schedule: None, keep: gnarl::train::Keep::Last, ..training };
-    let preparation = Preparation { operator: OperatorChoice::Usual, features };
-    let graph = gnarl_graph::dataset::embedded::karate();
-    let prepared = Prepared::new(&graph, Backbone::JkMax, preparation).unwrap();
-    let network = gnarl::nn::NetworkConfig { layers: depth, ..network };
-    let watch = gnarl::train::Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
-    let runs = gnarl::task::node::runs(&prepared, &network, &training, graph.splits(), 3, 0, &watch).unwrap();
-    assert_eq!(runs.iter().map(|run| run.test_accuracy).collect::<Vec<_>>(), ours.runs);
+    let model = Recipe::Thesis.fill_chapter_4(Model::new(Backbone::JkMax).layers(depth), "karate");
+    assert_eq!((model.training.schedule, model.training.keep), (None, Some(gnarl::train::Keep::Last)));
+    let karate = Dataset::load("karate").unwrap().benchmark(0, 3).unwrap();
+    let alone = TrainStudy { runs: 3, ..TrainStudy::new(model) }.run(&karate, &Watch::quiet()).unwrap();
+    assert_eq!(alone.over(|run| run.test_accuracy).unwrap(), ours.runs);
     let csv = report.csv();
     let widths: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
     assert_eq!(widths, [20, 20, 20, 20], "{csv}");
@@ -318,10 +319,9 @@ fn the_best_depth_is_chosen_on_test_and_on_validation() {
 /// Noise on the features of a generated graph, with and without RobustCRF.
 #[test]
 fn a_model_is_attacked_from_end_to_end() {
-    use gnarl::experiment::attacked::Threat;
-    const GCN: Model = Model::new(Backbone::Gcn, Recipe::ThesisCh6);
-    const NOISE: Threat = noise(0.5).read_by(gnarl::experiment::attacked::ROBUST_CRF);
-    const NONE: &[gnarl::experiment::Figure] = &[gnarl::experiment::Figure::Absent];
+    const GCN: Subject = Subject::new(Backbone::Gcn, Recipe::ThesisCh6);
+    const NOISE: Threat = noise(0.5).read_by(ROBUST_CRF);
+    const NONE: &[Figure] = &[Figure::Absent];
     const ATTACKED: Table = Table {
         name: "toy:tab:attacked",
         title: "A model under attack",
@@ -351,16 +351,11 @@ fn a_model_is_attacked_from_end_to_end() {
     assert!(mean("noise: GCN") < mean("clean: GCN") - 5.0, "{report:?}");
 
     // Before the attack it is the model that training by itself gives.
-    let csbm = gnarl_graph::dataset::load("csbm", Path::new(""), 0).unwrap();
-    let (graph, splits) = gnarl_graph::dataset::protocol_splits(&csbm, 0, 3).unwrap();
-    let (network, training, features) = Recipe::ThesisCh6.settings("csbm", Backbone::Gcn);
-    let preparation = Preparation { operator: OperatorChoice::Usual, features };
-    let prepared = Prepared::new(&graph, Backbone::Gcn, preparation).unwrap();
-    let watch = gnarl::train::Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
-    let alone = gnarl::task::node::runs(&prepared, &network, &training, &splits, 3, 0, &watch).unwrap();
-    for (in_table, alone) in runs("clean: GCN").iter().zip(&alone) {
-        assert!((in_table - alone.test_accuracy).abs() < 1e-4, "{in_table} against {}", alone.test_accuracy);
-    }
+    let csbm = Dataset::load("csbm").unwrap().benchmark(0, 3).unwrap();
+    let model = Recipe::ThesisCh6.fill(Model::new(Backbone::Gcn), "csbm", Task::Node);
+    let alone = TrainStudy { runs: 3, ..TrainStudy::new(model) }.run(&csbm, &Watch::quiet()).unwrap();
+    let alone = alone.over(|run| run.test_accuracy).unwrap();
+    assert_eq!(runs("clean: GCN"), alone);
 
     // Answers to the same inputs are paired, and stand beside the thesis' difference: 10, with variance (9 + 16) / 10.
     let cell = row("noise: GCN w/ RobustCRF");
@@ -374,7 +369,7 @@ fn a_model_is_attacked_from_end_to_end() {
 
     let time = row("time: GCN").ours.as_ref().unwrap();
     assert_eq!(time.parts[0].name, "ms an epoch");
-    assert!((time.mean - time.parts[0].mean * training.epochs as f64 / 1000.0).abs() < 1e-9 && time.mean > 0.0);
+    assert!((time.mean - time.parts[0].mean * 300.0 / 1000.0).abs() < 1e-9 && time.mean > 0.0);
     let hole = row("noise: unheard of");
     assert_eq!((hole.status, hole.message.as_deref()), (Status::Hole, Some("nobody has built it")));
 
@@ -424,36 +419,26 @@ fn on_sets(dir: &Path, column: &str) -> Settings {
     Settings { runs: 2, seed: 3, columns: vec![column.into()], ..Settings::new(data_dir, dir.to_path_buf()) }
 }
 
-/// What the task gives for these settings, fold by fold.
-fn by_task(
-    settings: &Settings,
-    augment: gnarl::augment::Augment,
-    inits: usize,
-    change: impl Fn(&mut gnarl::task::graph::GraphConfig),
-) -> Vec<f64> {
-    use gnarl::task::graph::{self, NodeFeatures, PreparedSet};
-    let loaded = gnarl_graph::dataset::load(&settings.columns[0], &settings.data_dir, settings.seed).unwrap();
-    let set = loaded.graph_set().unwrap();
-    let features = NodeFeatures::of(set.graphs());
-    let mut config = settings.recipes[0].graph_config(&loaded.name, Backbone::Gcn, augment, features);
-    change(&mut config);
-    let folds = gnarl_graph::dataset::protocol_folds(&loaded, settings.seed, settings.runs).unwrap();
-    let prepared = PreparedSet::new(set, &config, settings.seed).unwrap();
-    let watch = gnarl::train::Watch { on_epoch: &|_, _| (), stop: &AtomicBool::new(false) };
-    let runs = graph::runs(&prepared, &config, &folds, inits, settings.seed, &watch).unwrap();
-    graph::by_fold(&runs, inits, |run| run.test_accuracy)
+/// What the study gives for these settings, fold by fold.
+fn by_study(settings: &Settings, model: Model, inits: usize, corruption: Option<TrainingCorruption>) -> Vec<f64> {
+    let loaded = Dataset::load_from(&settings.columns[0], &settings.data_dir).unwrap();
+    let model = settings.recipes[0].fill(model, &loaded.name, Task::Graph);
+    let options = FitOptions { corruption, corruption_seed: settings.seed, ..FitOptions::default() };
+    let study = TrainStudy { inits, seed: settings.seed, options, ..TrainStudy::new(model) };
+    let folds = loaded.benchmark(settings.seed, settings.runs).unwrap();
+    study.run(&folds, &Watch::quiet()).unwrap().over(|run| run.test_accuracy).unwrap()
 }
 
-fn cell_of<'a>(report: &'a Report, label: &str) -> &'a gnarl::experiment::report::CellReport {
+fn gcn_with(augment: Augment) -> Model {
+    Model::new(Backbone::Gcn).augment(augment)
+}
+
+fn cell_of<'a>(report: &'a Report, label: &str) -> &'a CellReport {
     &report.rows.iter().find(|row| row.label == label).unwrap().cells[0]
 }
 
 #[test]
-fn a_cell_of_graphs_is_what_the_task_gives() {
-    use gnarl::augment::density::{Density, Shared, Shrunken};
-    use gnarl::augment::{Augment, Copies, Corruption};
-    use gnarl::experiment::tables;
-    use gnarl::task::graph::TrainingCorruption;
+fn a_cell_of_graphs_is_what_the_study_gives() {
     let dir = tempfile::tempdir().unwrap();
     let settings = on_sets(dir.path(), "mutag");
     let (report, told) = run(&tables::RESULTS_GCN, &settings);
@@ -462,14 +447,14 @@ fn a_cell_of_graphs_is_what_the_task_gives() {
     assert_eq!(cell_of(&report, "GeoMix").message.as_deref(), Some("GeoMix is not in gnarl yet"));
     let runs = |report: &Report, label: &str| cell_of(report, label).ours.as_ref().unwrap().runs.clone();
     let rows = [
-        ("No Aug.", Augment::None),
-        ("DropEdge", Augment::DropEdge),
-        ("SubMix", Augment::SubMix),
-        ("retrain (ours)", Augment::Retrain),
-        ("GRATIN", Augment::Gratin),
+        ("No Aug.", Augment::default()),
+        ("DropEdge", DROP_EDGE),
+        ("SubMix", SUBMIX),
+        ("retrain (ours)", RETRAIN),
+        ("GRATIN", GRATIN),
     ];
     for (label, augment) in rows {
-        assert_eq!(runs(&report, label), by_task(&settings, augment, 3, |_| ()), "{label}");
+        assert_eq!(runs(&report, label), by_study(&settings, gcn_with(augment), 3, None), "{label}");
     }
     assert!(rows.iter().any(|(label, _)| runs(&report, label) != runs(&report, "No Aug.")), "nothing tells rows apart");
     let gratin = cell_of(&report, "GRATIN");
@@ -487,11 +472,12 @@ fn a_cell_of_graphs_is_what_the_task_gives() {
     // Another table with the same cell finds it, and runs one copy beside each graph.
     let (fixed, told) = run(&tables::RESULTS_GCN_CLASSIC_BASELINES, &settings);
     assert_eq!((told[0].reused, fixed.cells_stored), (1, 4));
-    let one = by_task(&settings, Augment::DropEdge, 3, |config| config.augmentation.copies = Copies::Fixed);
+    let one = DropEdge { copies: Copies::Fixed, ..DropEdge::default() };
+    let one = by_study(&settings, gcn_with(one.into()), 3, None);
     assert_eq!(runs(&fixed, "DropEdge"), one);
     assert!(run(&tables::RESULTS_GCN, &settings).1.len() == 1, "nothing is run again");
 
-    // What GRATIN draws from: the mixture's cell and the control's are there already, the Gaussians' are the task's.
+    // What GRATIN draws from: the mixture's cell and the control's are there already, the Gaussians' are the study's.
     let (densities, told) = run(&tables::ABLATION_GCN, &settings);
     assert_eq!((densities.cells, densities.cells_stored, told.len()), (8, 4, 3));
     assert_eq!(runs(&densities, "GMM w/ EM"), runs(&report, "GRATIN"));
@@ -500,7 +486,7 @@ fn a_cell_of_graphs_is_what_the_task_gives() {
         ("one Gaussian, shrunken (ours)", Density::Shrunken(Shrunken {})),
         ("one Gaussian, shared covariance (ours)", Density::Shared(Shared {})),
     ] {
-        let alone = by_task(&settings, Augment::Gratin, 3, |config| config.augmentation.density = density);
+        let alone = by_study(&settings, gcn_with(gratin_from(density)), 3, None);
         assert_eq!(runs(&densities, label), alone, "{label}");
         let pair = cell_of(&densities, label).minus("retrain (ours)").unwrap();
         assert!(pair.paired.is_some() && pair.claimed.is_none(), "{pair:?}");
@@ -509,15 +495,12 @@ fn a_cell_of_graphs_is_what_the_task_gives() {
     // One initialisation elsewhere, on graphs whose edges are corrupted, with and without noise.
     let settings = Settings { rows: Some("20 %".into()), ..on_sets(dir.path(), "imdb-binary") };
     let report = run(&tables::RESULTS_STRUCTURE_CORR, &settings).0;
-    let corrupt = |config: &mut gnarl::task::graph::GraphConfig| {
-        let edges = Corruption::new(0.2).unwrap();
-        config.corruption = Some(TrainingCorruption { edges, keep_degrees: false });
-    };
-    assert_eq!(runs(&report, "20 %: No Aug. (ours)"), by_task(&settings, Augment::None, 1, corrupt));
-    let noisy = by_task(&settings, Augment::None, 1, |config| {
-        corrupt(config);
-        config.classifier.network.noise = 0.1;
-    });
+    let corruption = Some(TrainingCorruption { edges: Corruption::new(0.2).unwrap(), keep_degrees: false });
+    let plain = Model::new(Backbone::Gcn);
+    assert_eq!(runs(&report, "20 %: No Aug. (ours)"), by_study(&settings, plain, 1, corruption));
+    let mut noisy = plain;
+    noisy.network.noise = Some(0.1);
+    let noisy = by_study(&settings, noisy, 1, corruption);
     assert_eq!(runs(&report, "20 %: NoisyGNN"), noisy);
     assert!(cell_of(&report, "20 %: NoisyGNN").minus("20 %: No Aug. (ours)").unwrap().paired.is_some());
     let gratin = cell_of(&report, "20 %: GRATIN");
@@ -529,7 +512,6 @@ fn a_cell_of_graphs_is_what_the_task_gives() {
 
 #[test]
 fn seconds_of_graph_classification_are_those_of_its_runs() {
-    use gnarl::experiment::tables;
     let dir = tempfile::tempdir().unwrap();
     let settings = Settings { runs: 1, ..on_sets(dir.path(), "mutag") };
     let report = run(&tables::COMPLEXITY, &settings).0;
@@ -561,15 +543,14 @@ fn seconds_of_graph_classification_are_those_of_its_runs() {
     let accuracy = &cell_of(&accuracy, "DropEdge").ours.as_ref().unwrap().runs;
     let timed = cell_files(dir.path()).into_iter().map(|file| std::fs::read_to_string(file).unwrap());
     let timed: Vec<serde_json::Value> = timed.map(|text| serde_json::from_str(&text).unwrap()).collect();
-    let of_drop_edge = timed.iter().filter(|cell| cell["config"]["work"]["graphs"]["augment"] == "dropedge");
+    let of_drop_edge =
+        timed.iter().filter(|cell| cell["config"]["work"]["graphs"]["model"]["augment"]["kind"] == "dropedge");
     let values: Vec<f64> = of_drop_edge.map(|cell| cell["measured"]["values"][0].as_f64().unwrap()).collect();
     assert_eq!(values, [accuracy[0], accuracy[0]]);
 }
 
 #[test]
 fn folds_are_ten_at_most_and_sets_have_properties() {
-    use gnarl::experiment::cell::{CellConfig, Work};
-    use gnarl::experiment::tables;
     let cell = |runs, dataset: &str| {
         let config = CellConfig::new(tables::RESULTS_GCN.rows[0].spec, dataset, Recipe::Thesis, runs, 0).unwrap();
         let Work::Graphs(runs) = config.work else { panic!("a classifier of graphs") };
@@ -592,7 +573,6 @@ fn folds_are_ten_at_most_and_sets_have_properties() {
 
 #[test]
 fn a_stopped_cell_of_graphs_is_not_kept() {
-    use gnarl::experiment::tables;
     let dir = tempfile::tempdir().unwrap();
     let settings = Settings { rows: Some("GRATIN".into()), ..on_sets(dir.path(), "mutag") };
     let watch = RunnerWatch { on_cell: &|_| (), stop: &AtomicBool::new(true) };

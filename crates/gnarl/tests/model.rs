@@ -1,0 +1,481 @@
+//! The model value as a whole: no option is ignored, one place refuses, and a file holds all that a model is.
+//!
+//! Every setting that a model has is set to another value than its own, for every backbone, on one graph and on a set, on every
+//! axis. Either that is refused in one line, or the fitted model is another.
+
+mod support;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use gnarl::depth::Kind;
+use gnarl::inference::Perturbed;
+use gnarl::model::Section;
+use gnarl::nn::{NetworkOption, UsualOperator};
+use gnarl::prelude::*;
+use gnarl_graph::dataset::Task;
+use gnarl_graph::names::{Given, Setting};
+use gnarl_graph::random::stream;
+use gnarl_graph::{DenseMatrix, generate};
+use rand::RngExt;
+use rayon::prelude::*;
+use safetensors::tensor::{Dtype, TensorView};
+use serde_json::Value;
+use support::bytes;
+
+const NUM_COLUMNS: usize = 12;
+
+/// Words of two classes: each node has some of its class' half of the columns, and fewer of the other half.
+fn words(classes: &[u32], seed: u64) -> Features {
+    let rng = &mut stream(seed, "words of two classes", 0);
+    let mut word = |class: u32, column: usize| {
+        let is_own = (column < NUM_COLUMNS / 2) == (class == 0);
+        f32::from(u8::from(rng.random_bool(if is_own { 0.5 } else { 0.2 })))
+    };
+    let data = classes.iter().flat_map(|&c| (0..NUM_COLUMNS).map(move |column| (c, column)));
+    let data: Vec<f32> = data.map(|(class, column)| word(class, column)).collect();
+    Features::Dense(DenseMatrix::new(classes.len(), NUM_COLUMNS, data).unwrap())
+}
+
+/// The items in turn train, validate and test. Those that validate have the other label: training makes them worse from the first
+/// epoch on, so that which epoch is kept, and when patience ends, matters.
+fn in_turn(count: u32) -> Split {
+    let part = |k: u32| (0..count).filter(|i| i / 2 % 4 == k || k == 2 && i / 2 % 4 == 3).collect();
+    Split::new("in turn", part(0), part(1), part(2)).unwrap()
+}
+
+fn told(classes: &[u32], split: &Split) -> Labels {
+    let told = |(i, &c): (usize, &u32)| Some(if split.val().contains(&(i as u32)) { 1 - c } else { c });
+    Labels::new(classes.iter().enumerate().map(told).collect(), 2).unwrap()
+}
+
+/// A graph of two classes, 40 nodes, and words.
+fn one_graph() -> SplitData {
+    let config = generate::CsbmConfig { num_nodes: 40, num_classes: 2, mean_degree: 5.0, ..Default::default() };
+    let graph = generate::csbm(&config, 1).unwrap();
+    let classes: Vec<u32> = (0..40).map(|u| graph.labels().unwrap().get(u).unwrap()).collect();
+    let split = in_turn(40);
+    let graph = graph.with_features(words(&classes, 2)).unwrap().with_labels(told(&classes, &split)).unwrap();
+    SplitData { name: "one graph".into(), content: Content::Graph(graph), split }
+}
+
+/// Graphs of two classes: one with many edges, one with few, each with words.
+fn a_set() -> SplitData {
+    let classes: Vec<u32> = (0..32).map(|i| i % 2).collect();
+    let graph = |i: u32| {
+        let n = 5 + i as usize % 4;
+        let graph = generate::erdos_renyi(n, if i.is_multiple_of(2) { 0.3 } else { 0.7 }, u64::from(i)).unwrap();
+        graph.with_features(words(&vec![i % 2; n], u64::from(i))).unwrap()
+    };
+    let split = in_turn(32);
+    let set = GraphSet::new((0..32).map(graph).collect(), told(&classes, &split), None).unwrap();
+    SplitData { name: "a set".into(), content: Content::Graphs(set), split }
+}
+
+/// A model that is fitted in no time.
+fn tiny(backbone: Backbone, task: Task) -> Model {
+    let mut model = Model::new(backbone).epochs(4);
+    model.network.hidden = backbone.takes(NetworkOption::Hidden).then_some(8);
+    model.network.heads = backbone.takes(NetworkOption::Heads).then_some(2);
+    model.training.batch_size = (task == Task::Graph).then_some(4);
+    model
+}
+
+/// What tells fitted models apart: all but the settings themselves, and times.
+#[derive(PartialEq)]
+struct Seen {
+    params: BTreeMap<String, (Vec<usize>, Vec<u8>)>,
+    probabilities: Vec<u32>,
+    exits: Option<Vec<usize>>,
+    policy: String,
+    learned_of_inputs: Value,
+    report: Value,
+}
+
+impl Seen {
+    fn of(model: &Model, on: &SplitData) -> gnarl::Result<Self> {
+        let fitted = model.fit(on, 3)?;
+        let predictions = fitted.predict(&on.content)?;
+        let mut reading = serde_json::to_value(fitted.reading()).unwrap();
+        Ok(Self {
+            params: tensors(&bytes(&fitted)),
+            probabilities: predictions.probabilities.data().iter().map(|p| p.to_bits()).collect(),
+            exits: predictions.exits,
+            policy: format!("{:?}", fitted.policy()),
+            learned_of_inputs: reading["prior"].take(),
+            report: without_times(serde_json::to_value(fitted.report()).unwrap()),
+        })
+    }
+}
+
+fn tensors(bytes: &[u8]) -> BTreeMap<String, (Vec<usize>, Vec<u8>)> {
+    let found = safetensors::SafeTensors::deserialize(bytes).unwrap();
+    found.tensors().into_iter().map(|(name, t)| (name, (t.shape().to_vec(), t.data().to_vec()))).collect()
+}
+
+fn without_times(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(name, _)| !name.contains("seconds") && name != "epoch_ms");
+            Value::Object(kept.map(|(name, value)| (name, without_times(value))).collect())
+        }
+        Value::Array(parts) => Value::Array(parts.into_iter().map(without_times).collect()),
+        other => other,
+    }
+}
+
+/// Values of settings where one more, or half, would not do: names, what is open, and numbers that have to bite.
+const OTHER_VALUES: &[(&str, &str)] = &[
+    ("heads", "4"),
+    ("layers", "3"),
+    ("readout", "sum"),
+    ("lr-step", "1:0.5"),
+    ("keep", "last"),
+    ("patience", "1"),
+    ("centrality", "core"),
+    ("init", "L"),
+    ("policy", "confidence"),
+    ("order", "1"),
+    ("iterations", "2"),
+    ("scaling", "published"),
+    ("inference-on", "structure"),
+    ("crf-sigma", "0.3"),
+    ("radius", "0.7"),
+    ("law", "uniform"),
+    ("density", "shrunken"),
+    ("components", "3"),
+    ("draws", "level"),
+    ("select", "0.5"),
+    ("through", "network"),
+    ("copies", "fixed"),
+];
+
+/// What else must be said for a setting to have a say: where the projection has converged its order does not matter, and a head
+/// that keeps its first epoch is none the longer for more of them.
+const BESIDE: &[(&str, &[(&str, &str)])] =
+    &[("order", &[("iterations", "1")]), ("scaling", &[("iterations", "1")]), ("head-epochs", &[("keep", "last")])];
+
+/// Another value than the one that a setting has.
+fn other_value(setting: &Setting, value: &Value) -> String {
+    if let Some((_, other)) = OTHER_VALUES.iter().find(|(flag, _)| *flag == setting.flag) {
+        return other.to_string();
+    }
+    match value {
+        Value::Bool(is) => (!is).to_string(),
+        Value::Number(n) => match n.as_u64() {
+            Some(whole) => (whole + 1).to_string(),
+            None => (n.as_f64().unwrap() / 2.0).to_string(),
+        },
+        other => panic!("{}: {other} has no other value; add one to the table", setting.flag),
+    }
+}
+
+/// The value of a setting in a model with nothing left open; where it does not apply, some model's for which it does.
+fn value_of(model: &Model, section: &str, setting: &Setting, task: Task) -> Value {
+    let of = |model: &Model, task: Task| -> Option<Value> {
+        let filled = serde_json::to_value(model.plan(task).ok()?.model).unwrap();
+        Some(filled[section][setting.name].clone()).filter(|value| !value.is_null())
+    };
+    let elsewhere = || {
+        let models = Backbone::ALL.into_iter().flat_map(|(_, backbone)| {
+            [Model::new(backbone), Model::new(backbone).operator(Cgso::by(Centrality::Degree))]
+        });
+        models.flat_map(|model| [of(&model, Task::Node), of(&model, Task::Graph)]).flatten().next()
+    };
+    // Zero has no half.
+    let value = of(model, task).or_else(elsewhere).unwrap_or(Value::Null);
+    if value.as_f64() == Some(0.0) && !value.is_u64() { Value::from(0.6) } else { value }
+}
+
+fn given(options: &[(&str, &str)]) -> Vec<Given> {
+    options.iter().map(|(flag, value)| (flag.to_string(), value.to_string())).collect()
+}
+
+/// Goes over settings of a model; how many changed it, and what was found wrong.
+struct Walk<'a> {
+    on: &'a SplitData,
+    changed: usize,
+    refused: usize,
+    wrong: Vec<String>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(on: &'a SplitData) -> Self {
+        Self { on, changed: 0, refused: 0, wrong: Vec::new() }
+    }
+
+    /// A fitted model, or nothing where it is refused in one line.
+    fn seen(&mut self, what: &str, model: gnarl::Result<Model>) -> Option<Seen> {
+        match model.and_then(|model| Seen::of(&model, self.on)) {
+            Ok(seen) => Some(seen),
+            Err(e) => {
+                let e = e.to_string();
+                self.refused += 1;
+                if e.is_empty() || e.contains('\n') {
+                    self.wrong.push(format!("{what}: refused by '{e}'"));
+                }
+                None
+            }
+        }
+    }
+
+    fn compare(&mut self, what: &str, before: &Seen, after: Option<Seen>) {
+        match after {
+            Some(after) if after == *before => self.wrong.push(format!("{what}: changes nothing")),
+            Some(_) => self.changed += 1,
+            None => {}
+        }
+    }
+
+    /// Every setting of these to another value.
+    fn settings(&mut self, model: &Model, what: &str, section: &str, settings: &[Setting]) {
+        let usual = self.seen(what, Ok(*model));
+        for setting in settings {
+            let value = other_value(setting, &value_of(model, section, setting, self.on.content.task()));
+            let beside = BESIDE.iter().find(|(flag, _)| *flag == setting.flag).map_or(&[][..], |(_, beside)| beside);
+            let what = format!("{what}, {} {value}", setting.flag);
+            let before = model.over(&given(beside)).map_err(Into::into);
+            let after =
+                before.as_ref().ok().map(|model| model.over(&given(&[(setting.flag, &value)])).map_err(Into::into));
+            let before = if beside.is_empty() { None } else { self.seen(&what, before) };
+            let Some(after) = after else { continue };
+            let after = self.seen(&what, after);
+            if let Some(before) = before.as_ref().or(usual.as_ref()) {
+                self.compare(&what, before, after);
+            } else if after.is_some() {
+                self.wrong.push(format!("{what}: fits what cannot be fitted without it"));
+            }
+        }
+    }
+
+    fn backbone(&mut self, backbone: Backbone) {
+        let task = self.on.content.task();
+        let plain = tiny(backbone, task);
+        let name = format!("{backbone} on {}", self.on.name);
+        let Some(seen) = self.seen(&name, Ok(plain)) else { return };
+        let other_scaling = match plain.plan(task).unwrap().features {
+            FeatureScaling::AsLoaded => FeatureScaling::RowNormalised,
+            FeatureScaling::RowNormalised => FeatureScaling::AsLoaded,
+        };
+        let scaled = self.seen(&name, Ok(plain.features(other_scaling)));
+        self.compare(&format!("{name}, features {other_scaling}"), &seen, scaled);
+        for Section { axis, title, names, settings } in Model::sections() {
+            let Some(axis) = axis else {
+                let section = if title == "Training" { "training" } else { "network" };
+                self.settings(&plain, &name, section, &settings);
+                continue;
+            };
+            for (choice, _) in names {
+                let what = format!("{name}, {axis} {choice}");
+                let mut options = vec![(axis, choice.as_str())];
+                options.extend(QUICK.iter().filter(|(of, ..)| *of == choice).map(|(_, flag, value)| (*flag, *value)));
+                let chosen = plain.over(&given(&options)).unwrap();
+                let after = if chosen == plain { None } else { self.seen(&what, Ok(chosen)) };
+                let is_usual = choice.parse().is_ok_and(|op| backbone.usual_operator() == UsualOperator::Classical(op));
+                if after.is_some() && !is_usual {
+                    self.compare(&what, &seen, after);
+                }
+                let own: Vec<Setting> = own_settings(axis, &choice, &settings);
+                self.settings(&chosen, &what, axis, &own);
+                // Exits and learned operators change what applies of the rest.
+                if choice == "admp-st" || choice == "cgso" {
+                    for (section, title) in [("network", "The network"), ("training", "Training")] {
+                        let rest = Model::sections().into_iter().find(|section| section.title == title).unwrap();
+                        self.settings(&chosen, &what, section, &rest.settings);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Choices that would take long, or leave open what is settled elsewhere.
+const QUICK: &[(&str, &str, &str)] = &[
+    ("admp-st", "max-depth", "2"),
+    ("admp-alm", "max-depth", "2"),
+    ("cgso", "init", "A"),
+    ("smoothing", "neighbours", "8"),
+    ("retrain", "head-epochs", "3"),
+    ("gratin", "head-epochs", "3"),
+];
+
+/// The settings that a choice takes: those of others are refused, which the tests of the lists hold.
+fn own_settings(axis: &str, choice: &str, settings: &[Setting]) -> Vec<Setting> {
+    let stored = |list: &'static [gnarl_graph::names::Listed]| {
+        list.iter().find(|entry| entry.name == choice).map_or(Vec::new(), |entry| entry.settings.to_vec())
+    };
+    match axis {
+        "operator" if choice == "cgso" => settings.to_vec(),
+        "depth" => stored(Depth::LIST),
+        "weights" => stored(WeightsChoice::LIST),
+        "inference" => stored(Inference::LIST),
+        "augment" => stored(Augment::LIST),
+        "defense" => stored(Defense::LIST),
+        _ => Vec::new(),
+    }
+}
+
+fn assert_nothing_ignored(on: &SplitData, least: usize) {
+    let walks = Backbone::ALL.par_iter().map(|(_, backbone)| {
+        let mut walk = Walk::new(on);
+        walk.backbone(*backbone);
+        walk
+    });
+    let walks: Vec<Walk<'_>> = walks.collect();
+    let wrong: Vec<&str> = walks.iter().flat_map(|walk| &walk.wrong).map(String::as_str).collect();
+    let sum = |of: fn(&Walk<'_>) -> usize| walks.iter().map(of).sum::<usize>();
+    let (changed, refused) = (sum(|walk| walk.changed), sum(|walk| walk.refused));
+    assert!(wrong.is_empty(), "{} of {} settings:\n{}", wrong.len(), wrong.len() + changed + refused, wrong.join("\n"));
+    assert!(changed > least && refused > least / 4, "{changed} changed the model, {refused} were refused");
+}
+
+#[test]
+fn no_option_is_ignored_on_one_graph() {
+    assert_nothing_ignored(&one_graph(), 500);
+}
+
+#[test]
+fn no_option_is_ignored_on_a_set() {
+    assert_nothing_ignored(&a_set(), 400);
+}
+
+/// Saved and loaded, a model gives the same bits, and is saved to the same bytes again.
+fn assert_kept(what: &str, model: Model, on: &SplitData) {
+    let fitted = model.fit(on, 3).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("model.safetensors");
+    fitted.save(&file).unwrap();
+    let loaded = Fitted::load(&file).unwrap();
+    let answers = |fitted: &Fitted| {
+        let found = fitted.predict(&on.content).unwrap();
+        let bits: Vec<u32> = found.probabilities.data().iter().map(|p| p.to_bits()).collect();
+        (found.classes, bits, found.exits)
+    };
+    assert_eq!(answers(&loaded), answers(&fitted), "{what}");
+    assert_eq!((loaded.model(), loaded.classes()), (fitted.model(), fitted.classes()), "{what}");
+    assert_eq!((loaded.trained_on(), loaded.seed()), (fitted.trained_on(), fitted.seed()), "{what}");
+    assert_eq!(bytes(&loaded), bytes(&fitted), "{what}");
+}
+
+#[test]
+fn a_file_keeps_every_bit() {
+    let (graph, set) = (one_graph(), a_set());
+    for (name, backbone) in Backbone::ALL {
+        let mut model = tiny(backbone, Task::Node);
+        model.network.batch_norm = backbone.takes(NetworkOption::BatchNorm).then_some(true);
+        assert_kept(name, model, &graph);
+        if !backbone.has_learners() {
+            let mut model = tiny(backbone, Task::Graph);
+            model.network.batch_norm = backbone.takes(NetworkOption::BatchNorm).then_some(true);
+            assert_kept(&format!("{name} of a set"), model, &set);
+        }
+    }
+    let gcn = tiny(Backbone::Gcn, Task::Node);
+    for policy in Kind::ALL {
+        for exits in [Exits::st(2), Exits::alm(2)] {
+            assert_kept(&policy.to_string(), gcn.depth(exits.policy(policy)), &graph);
+        }
+    }
+    for inference in Inference::all() {
+        for part in [Perturbed::Features, Perturbed::Structure] {
+            assert_kept(&format!("{inference} on {part}"), gcn.inference(inference.on(part)), &graph);
+        }
+        if !inference.is_plain() {
+            let tuned = inference.with(&[("tune".into(), "true".into())]).unwrap();
+            assert_kept(&format!("{inference}, tuned"), gcn.inference(tuned), &graph);
+        }
+    }
+    for operator in ["L_sym", "cgso"] {
+        let operator: OperatorChoice = operator.parse().unwrap();
+        assert_kept(&operator.to_string(), gcn.operator(operator), &graph);
+        assert_kept(&operator.to_string(), tiny(Backbone::Gcn, Task::Graph).operator(operator), &set);
+    }
+    for weights in WeightsChoice::all() {
+        assert_kept(weights.name(), gcn.weights(weights), &graph);
+    }
+    assert_kept("jaccard", gcn.defense(Jaccard::default()), &graph);
+    assert_kept("gratin", tiny(Backbone::Gcn, Task::Graph).augment(Gratin::default()), &set);
+}
+
+/// A file with some of its tensors and its description changed.
+fn rewritten(
+    bytes: &[u8],
+    file: &Path,
+    change: impl Fn(&str, Vec<usize>, Vec<u8>) -> Option<(Vec<usize>, Vec<u8>)>,
+    describe: impl Fn(String) -> String,
+) {
+    let (_, header) = safetensors::SafeTensors::read_metadata(bytes).unwrap();
+    let metadata: HashMap<String, String> = header.metadata().clone().unwrap();
+    let metadata: HashMap<String, String> = metadata.into_iter().map(|(key, text)| (key, describe(text))).collect();
+    let kept: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = safetensors::SafeTensors::deserialize(bytes)
+        .unwrap()
+        .tensors()
+        .into_iter()
+        .filter_map(|(name, t)| {
+            let (shape, data) = change(&name, t.shape().to_vec(), t.data().to_vec())?;
+            Some((name, t.dtype(), shape, data))
+        })
+        .collect();
+    let views =
+        kept.iter().map(|(name, kind, shape, data)| (name, TensorView::new(*kind, shape.clone(), data).unwrap()));
+    std::fs::write(file, safetensors::serialize(views, Some(metadata)).unwrap()).unwrap();
+}
+
+#[test]
+fn broken_files_are_refused_in_one_line() {
+    let fitted = tiny(Backbone::Gcn, Task::Node).fit(&one_graph(), 3).unwrap();
+    let whole = bytes(&fitted);
+    let weight = tensors(&whole).into_keys().find(|name| name.contains("weight")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("model.safetensors");
+    let refused = |what: &str| {
+        let e = Fitted::load(&file).unwrap_err().to_string();
+        assert!(e.contains("model.safetensors") && e.contains(what) && !e.contains('\n'), "{e}");
+    };
+    let same = |_: &str, shape: Vec<usize>, data: Vec<u8>| Some((shape, data));
+    let as_it_is = |text: String| text;
+
+    rewritten(&whole, &file, same, as_it_is);
+    assert_eq!(bytes(&Fitted::load(&file).unwrap()), whole, "rewriting alone breaks nothing");
+
+    let nan = |name: &str, shape: Vec<usize>, mut data: Vec<u8>| {
+        if name == weight {
+            data[4..8].copy_from_slice(&f32::NAN.to_le_bytes());
+        }
+        Some((shape, data))
+    };
+    rewritten(&whole, &file, nan, as_it_is);
+    refused(&weight);
+    let missing = |name: &str, shape: Vec<usize>, data: Vec<u8>| (name != weight).then_some((shape, data));
+    rewritten(&whole, &file, missing, as_it_is);
+    refused(&format!("parameter {weight} is missing"));
+    let turned = |name: &str, mut shape: Vec<usize>, data: Vec<u8>| {
+        if name == weight {
+            shape.reverse();
+        }
+        Some((shape, data))
+    };
+    rewritten(&whole, &file, turned, as_it_is);
+    refused(&format!("parameter {weight} has shape [8, {NUM_COLUMNS}], [{NUM_COLUMNS}, 8] is expected"));
+    let no_split = |name: &str, shape: Vec<usize>, data: Vec<u8>| (name != "split.test").then_some((shape, data));
+    rewritten(&whole, &file, no_split, as_it_is);
+    refused("split.test is missing");
+
+    rewritten(&whole, &file, same, |_| r#"{"version":1}"#.into());
+    refused("version 1 of the format, and this gnarl reads 2; train and save the model again");
+    rewritten(&whole, &file, same, |_| "{}".into());
+    refused("its description is broken: missing field `version`");
+    rewritten(&whole, &file, same, |text| text.replace("\"classes\":[", "\"classes\":[\"third\","));
+    refused("is expected");
+    rewritten(&whole, &file, same, |text| text.replacen("\"gcn\"", "\"gnc\"", 1));
+    refused("did you mean gcn?");
+
+    for length in [0, 7, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        refused("");
+    }
+    std::fs::write(&file, b"not a model").unwrap();
+    refused("not a safetensors file");
+    let e = Fitted::load(dir.path().join("nowhere.safetensors")).unwrap_err().to_string();
+    assert!(e.contains("nowhere.safetensors") && !e.contains('\n'), "{e}");
+}
