@@ -259,7 +259,7 @@ impl<'a> Walk<'a> {
         };
         let scaled = self.seen(&name, Ok(plain.features(other_scaling)));
         self.compare(&format!("{name}, features {other_scaling}"), &seen, scaled);
-        for Section { axis, title, names, settings } in Model::sections() {
+        for Section { axis, title, names, settings, .. } in Model::sections() {
             let Some(axis) = axis else {
                 let section = if title == "Training" { "training" } else { "network" };
                 self.settings(&plain, &name, section, &settings);

@@ -218,6 +218,7 @@ mod tests {
         let expected = 7.0 * 2f32.ln() / 4.0;
         assert!((loss.to_scalar::<f32>().unwrap() - expected).abs() < 1e-4);
     }
+
     /// The weights axis works on every learner: Parseval's step after an update keeps maps closer to orthonormal ones.
     #[test]
     fn parseval_steps_follow_the_updates_of_learners() {
@@ -225,22 +226,18 @@ mod tests {
         use crate::weights::{Parseval, WeightsChoice, departure};
         let (graph, prepared) =
             crate::depth::exits::tests::prepared(Backbone::AdaGcn, crate::operator::OperatorChoice::Usual);
-        let problem = Problem {
-            propagation: &prepared.propagation,
-            input: &prepared.input,
-            labels: &prepared.labels,
-            split: &graph.splits()[0],
-        };
+        let labels = crate::testing::labels(&graph);
+        let problem = Problem::new(&prepared.propagation, &prepared.input, labels, &graph.splits()[0]);
         let config = TrainConfig { epochs: 20, keep: crate::train::Keep::Last, ..TrainConfig::default() };
         let departures = |weights| {
             let network = NetworkConfig { hidden: 8, weights, ..NetworkConfig::new(Backbone::AdaGcn) };
-            let network = prepared.network(&network, 1).unwrap();
+            let network = Network::new(&network, &prepared.shape(labels.num_classes()), 1).unwrap();
             let trained = train(&network, &problem, &config, 1, &Watch::quiet()).unwrap();
             assert_eq!((trained.curve.len(), trained.kept_epoch), (3 * 20, 3 * 20));
             let maps = network.params().list().iter().filter(|p| p.group == Group::Weight);
             maps.map(|p| departure(p.var.as_tensor()).unwrap()).collect::<Vec<f64>>()
         };
-        let free = departures(WeightsChoice::Free);
+        let free = departures(WeightsChoice::FREE);
         let held = departures(WeightsChoice::Parseval(Parseval { beta: 0.1 }));
         assert_eq!(free.len(), 3 * 2);
         for (free, held) in free.iter().zip(&held) {

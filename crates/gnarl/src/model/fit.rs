@@ -17,7 +17,7 @@ use crate::inference::Reading;
 use crate::operator::{OperatorChoice, Prepared};
 use crate::train::Watch;
 
-pub use super::report::FitOptions;
+pub use super::options::FitOptions;
 
 impl Model {
     /// Fits the model to the training items of a split; validation items choose among epochs, initialisations and policies. `seed`
@@ -241,4 +241,3 @@ fn refuse_idle_scaling(asked: Option<FeatureScaling>, graphs: &[Graph]) -> Resul
         false => Ok(()),
     }
 }
-

@@ -11,9 +11,10 @@ use gnarl_graph::{Graph, GraphSet, Labels, Split};
 
 use super::Plan;
 use super::batches::{Evaluation, FreshGraphs, MixedIn, TrainingSet, train_classifier};
-use super::graph_data::{GraphData, Inputs, NodeFeatures, preparation};
+use super::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
 use super::heads::{TrainedClassifier, augmented_head};
-use super::report::{FitOptions, FitReport, FreshHeadReport, refused};
+use super::options::FitOptions;
+use super::report::{FitReport, FreshHeadReport, refused};
 use crate::augment::transform::{copy_all, transform_all};
 use crate::augment::{Copies, GraphTransform};
 use crate::error::Result;
@@ -62,7 +63,7 @@ impl SetSource {
 
     /// The graphs made ready for an operator.
     pub(super) fn prepared(&self, plan: &Plan) -> Result<PreparedSet> {
-        let preparation = preparation(plan, self.node_features);
+        let preparation = GraphPreparation::of(plan, self.node_features);
         let make = |graphs: &[Graph]| GraphData::new(graphs, plan.network.backbone, &preparation);
         let data = make(&self.graphs)?;
         let corrupted = self.is_corrupted.then(|| make(&self.training)).transpose()?;
@@ -185,7 +186,7 @@ fn with_copies(
 ) -> Result<(Trained, f64)> {
     let keep_originals = copies == Copies::Fixed;
     let originals: Vec<&Graph> = on.graphs.iter().map(|&g| &source.training[g as usize]).collect();
-    let preparation = preparation(plan, source.node_features);
+    let preparation = GraphPreparation::of(plan, source.node_features);
     let nanoseconds = AtomicU64::new(0);
     let make = |epoch: usize| {
         let start = Instant::now();

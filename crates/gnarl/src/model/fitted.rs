@@ -3,7 +3,7 @@
 use gnarl_graph::dataset::Task;
 use gnarl_graph::{Content, Dataset, DenseMatrix, Error as GraphError, Graph, Labels, Part, Split};
 
-use super::graph_data::{GraphData, Inputs, preparation};
+use super::graph_data::{GraphData, GraphPreparation, Inputs};
 use super::report::FitReport;
 use super::{Model, Plan, batches};
 use crate::classifier::{Classifier, EarlyExit, WhiteBox};
@@ -233,8 +233,11 @@ impl Fitted {
                 };
                 let graphs = set.graphs().iter().map(|g| self.plan.model.defense.method().purified(g));
                 let graphs = graphs.collect::<Result<Vec<_>>>()?;
-                let data =
-                    GraphData::new(&graphs, self.plan.network.backbone, &preparation(&self.plan, node_features))?;
+                let data = GraphData::new(
+                    &graphs,
+                    self.plan.network.backbone,
+                    &GraphPreparation::of(&self.plan, node_features),
+                )?;
                 if data.in_dim() != self.in_dim() {
                     let what =
                         format!("the graphs have {} features a node, the model takes {}", data.in_dim(), self.in_dim());

@@ -78,9 +78,11 @@ pub struct GraphPreparation {
     pub node_features: NodeFeatures,
 }
 
-/// How a plan makes graphs ready.
-pub(super) fn preparation(plan: &Plan, node_features: NodeFeatures) -> GraphPreparation {
-    GraphPreparation { operator: plan.model.operator, features: plan.features, node_features }
+impl GraphPreparation {
+    /// How a plan makes graphs ready.
+    pub fn of(plan: &Plan, node_features: NodeFeatures) -> Self {
+        Self { operator: plan.model.operator, features: plan.features, node_features }
+    }
 }
 
 /// What kind of features a model takes.

@@ -9,14 +9,13 @@
 //! | [`fit`] | from a model and data to a fitted model |
 //! | `fit_node`, `fit_graphs` | the same on one graph and on a set |
 //! | [`graph_data`], [`batches`], [`heads`] | sets of graphs made ready, training on batches of them, fresh heads |
-//! | [`report`], [`corruption`] | what is asked of fitting beside the model, and how it went |
+//! | [`report`] | how fitting went |
 //! | [`fitted`] | [`Fitted`]: answers, accuracies, exits |
 //! | [`file`](mod@file) | a fitted model as one safetensors file |
 //!
 //! Everything above this room asks questions of fitted models and never reaches inside.
 
 pub mod batches;
-pub mod corruption;
 pub mod file;
 pub mod fit;
 mod fit_graphs;
@@ -30,9 +29,8 @@ pub mod report;
 pub mod spec;
 pub mod value;
 
-pub use corruption::TrainingCorruption;
 pub use fitted::{Fitted, Predictions};
-pub use options::{NetworkOptions, TrainingOptions};
+pub use options::{FitOptions, NetworkOptions, TrainingCorruption, TrainingOptions};
 pub use plan::Plan;
-pub use report::{FitOptions, FitReport, FreshHeadReport, Tried};
+pub use report::{FitReport, FreshHeadReport, Tried};
 pub use value::{Model, Section};

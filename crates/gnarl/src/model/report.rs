@@ -1,8 +1,7 @@
-//! What is asked of fitting beside the model, and how it went.
+//! How fitting went.
 
 use serde::Serialize;
 
-use super::corruption::TrainingCorruption;
 use super::heads::DrawReport;
 use crate::error::Error;
 use crate::train::Trained;
@@ -62,17 +61,6 @@ pub struct FreshHeadReport {
     /// Where vectors were drawn: which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drawn: Option<DrawReport>,
-}
-
-/// What a study asks of fitting beside the model itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct FitOptions {
-    /// Of sets: random changes of the training graphs' edges.
-    pub corruption: Option<TrainingCorruption>,
-    /// What corruption is drawn from: the same for every fold and method of a study.
-    pub corruption_seed: u64,
-    /// Of drawn vectors: find out the influence of each and what keeping the best does.
-    pub study_influence: bool,
 }
 
 /// What cannot be fitted.
