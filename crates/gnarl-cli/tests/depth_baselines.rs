@@ -7,7 +7,7 @@ const NAMES: [&str; 10] =
     ["jk-cat", "jk-max", "jk-lstm", "jk-cat-gin", "jk-max-gin", "jk-lstm-gin", "gcnii", "gpr-gnn", "gpr-gin", "adagcn"];
 
 fn train<'a>(model: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let args = ["train", "--data", "karate", "--model", model, "--epochs", "30", "--hidden", "8"];
+    let args = ["train", "--data", "csbm", "--model", model, "--epochs", "60", "--hidden", "16", "--lr", "0.03"];
     [&args[..], more].concat()
 }
 
@@ -19,9 +19,8 @@ fn every_name_trains_at_every_depth() {
             assert_eq!(report["model"], name);
             assert_eq!(report["config"]["model"]["backbone"], name);
             assert_eq!(report["config"]["model"]["network"]["layers"].to_string(), layers, "{name}");
-            // The largest community of karate is a third of it; who has heard of nobody knows no more than that.
-            let least = if layers == "0" { 10.0 } else { 40.0 };
-            assert!(mean(&report["test_accuracy"]) >= least, "{name} of {layers} layers: {}", report["test_accuracy"]);
+            // Four classes of the same size: 25 % by chance, give or take 2 on 500 nodes.
+            assert!(mean(&report["test_accuracy"]) > 35.0, "{name} of {layers} layers: {}", report["test_accuracy"]);
         }
     }
     assert!(refusal(&train("gcn", &["--layers", "0"])).contains("layers must be at least 1 for gcn"));
@@ -31,9 +30,7 @@ fn every_name_trains_at_every_depth() {
 #[test]
 fn adagcn_trains_a_learner_for_every_depth() {
     let report = json(&train("adagcn", &["--layers", "3"]));
-    let epochs: Vec<&serde_json::Value> =
-        report["runs"][0]["trained"].as_array().unwrap().iter().map(|t| &t["epochs"]).collect();
-    assert_eq!(epochs, [30; 4], "one training for each of depths 0 to 3");
+    assert_eq!(report["runs"][0]["trained"][0]["epochs"], 240, "60 epochs for each of depths 0 to 3");
     let one = json(&train("adagcn", &["--layers", "0"]));
     assert_eq!(report["parameters"].as_u64().unwrap(), 4 * one["parameters"].as_u64().unwrap());
 }
@@ -56,7 +53,7 @@ fn a_saved_model_predicts_what_it_did() {
         let file = dir.path().join(format!("{name}.safetensors"));
         let file = file.to_str().unwrap();
         let trained = json(&train(name, &["--save", file]));
-        let predicted = json(&["predict", "--load", file, "--data", "karate"]);
+        let predicted = json(&["predict", "--load", file, "--data", "csbm"]);
         assert_eq!(predicted["test_accuracy"], trained["test_accuracy"]["mean"], "{name}");
     }
     assert!(json(&["bench", "epoch", "--data", "karate", "--model", "jk-lstm"])["epoch_ms"].as_f64().unwrap() > 0.0);

@@ -115,7 +115,7 @@ fn the_control_stands_beside_none() {
     assert!(found["minus_none"]["standard_error"].as_f64().unwrap() >= 0.0);
     let drawn = json(&args(&dir, "mutag", &["--augment", "gratin", "--runs", "2"]));
     let augment = |report: &Value| report["config"]["model"]["augment"].clone();
-    assert_eq!((&augment(&drawn)["kind"], &augment(&drawn)["components"]), (&"gratin".into(), &2.into()));
+    assert_eq!((&augment(&drawn)["kind"], &augment(&drawn)["components"]), (&"gratin".into(), &"2".into()));
     let drawn = json(&args(&dir, "mutag", &["--augment", "gratin", "--components", "auto", "--runs", "2"]));
     assert_eq!(augment(&drawn)["components"], "auto");
     let shown = text(&args(&dir, "mutag", &["--augment", "retrain", "--runs", "2"]));

@@ -4,7 +4,7 @@ mod common;
 use std::collections::HashMap;
 use std::path::Path;
 
-use common::{header, json, mean, text, write_rings};
+use common::{header, json, mean, refusal, text, write_rings};
 use serde_json::Value;
 
 /// A ring of 60 nodes without features whose classes are drawn: a network can learn them by heart, and no more.
@@ -161,6 +161,10 @@ fn without_validation_nodes_the_last_weights_are_kept() {
     assert!(report.get("test_accuracy").is_none() && report["val_accuracy"].is_object(), "{report}");
     let shown = text(&args);
     assert!(row(&shown, "test accuracy").trim_end().ends_with(" -"), "{shown}");
+    let exits = json(&[&args[..], &["--depth", "admp-st", "--max-depth", "1"]].concat());
+    assert!(exits.get("exit_accuracy").is_none() && exits.get("oracle_accuracy").is_none(), "{exits}");
+    let e = refusal(&[&["attack", "--attack", "dice"], &args[1..]].concat());
+    assert!(e.contains("attack: split mine has no labelled test nodes to judge an attack by"), "{e}");
 }
 
 #[test]

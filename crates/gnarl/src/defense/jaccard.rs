@@ -29,9 +29,12 @@ impl Default for Jaccard {
 impl Choice for Jaccard {
     const NAME: &'static str = "jaccard";
     const ABOUT: &'static str = "without the edges between nodes that share no features (GCN-Jaccard)";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("threshold", "X", "edges of a Jaccard similarity up to this are dropped, 0 to 1 [0.01]")
-            .flag("jaccard-threshold")];
+    const SETTINGS: &'static [Setting] = &[Setting::new(
+        "threshold",
+        "X",
+        "edges of a Jaccard similarity up to this are dropped, 0 to 1 [default: 0.01]",
+    )
+    .flag("jaccard-threshold")];
 
     fn check(&self) -> gnarl_graph::Result<()> {
         match (0.0..=1.0).contains(&self.threshold) {

@@ -24,7 +24,7 @@ impl Model {
     /// ```
     pub fn from_toml(text: &str) -> Result<Self> {
         let model: Self = toml::from_str(text).map_err(|e| {
-            let line = e.span().map(|span| text[..span.start.min(text.len())].lines().count().max(1));
+            let line = e.span().map(|span| 1 + text.bytes().take(span.start).filter(|byte| *byte == b'\n').count());
             let place = line.map_or_else(|| "spec".to_string(), |line| format!("spec, line {line}"));
             Error::setting(&place, gnarl_graph::names::plainly(e.message().trim()).replace('\n', " "))
         })?;

@@ -259,6 +259,9 @@ impl AttackStudy {
         watch: &Watch<'_>,
     ) -> Result<(AttackRun, Attacked)> {
         let start = Instant::now();
+        if labelled(split.test(), true_labels(graph)?).is_empty() {
+            return Err(refused(&format!("split {} has no labelled test nodes to judge an attack by", split.name())));
+        }
         let clean = ready.fit(split, seed, watch)?;
         let graph = clean.scaled(graph)?;
         let epochs = ready.plan().training.epochs;

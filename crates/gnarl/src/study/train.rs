@@ -211,9 +211,10 @@ impl TrainResult {
         first.fit.tried.iter().map(|tried| of(&tried.init)).collect()
     }
 
-    /// Exits and policies over runs; `None` for a model of one depth.
+    /// Exits and policies over runs; `None` for a model of one depth, and without labelled test nodes to judge them by.
     pub fn depth(&self, policies: &[Kind], own: Kind) -> gnarl_graph::Result<Option<DepthReport>> {
-        let exits: Option<Vec<&ExitRun>> = self.runs.iter().map(|run| run.exits.as_ref()).collect();
+        let exits: Option<Vec<&ExitRun>> =
+            self.runs.iter().map(|run| run.exits.as_ref().filter(|_| run.test_accuracy.is_some())).collect();
         match exits {
             Some(exits) if !exits.is_empty() => DepthReport::new(&exits, policies, own, &self.runs).map(Some),
             _ => Ok(None),

@@ -55,7 +55,7 @@ impl Choice for Orthonormal {
         Setting::new(
             "scaling",
             "KIND",
-            "of orthonormal: what weights are divided by first, spectral (their norm) or published (sqrt of rows times columns) [default: spectral]",
+            "what weights are divided by first, spectral (their norm) or published (sqrt of rows times columns) [default: spectral]",
         ),
     ];
 
