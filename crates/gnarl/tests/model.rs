@@ -170,20 +170,22 @@ fn other_value(setting: &Setting, value: &Value) -> String {
     }
 }
 
-/// The value of a setting in a model with nothing left open; where it does not apply, some model's for which it does.
+/// The value of a setting in a model with nothing left open; where the model is refused, as it was said; where the setting does not
+/// apply, that of some model for which it does.
 fn value_of(model: &Model, section: &str, setting: &Setting, task: Task) -> Value {
-    let of = |model: &Model, task: Task| -> Option<Value> {
-        let filled = serde_json::to_value(model.plan(task).ok()?.model).unwrap();
-        Some(filled[section][setting.name].clone()).filter(|value| !value.is_null())
+    let of = |model: &Model| {
+        let value = serde_json::to_value(model).unwrap()[section][setting.name].clone();
+        Some(value).filter(|value| !value.is_null())
     };
+    let filled = |model: &Model, task: Task| of(&model.plan(task).ok()?.model);
     let elsewhere = || {
         let models = Backbone::ALL.into_iter().flat_map(|(_, backbone)| {
             [Model::new(backbone), Model::new(backbone).operator(Cgso::by(Centrality::Degree))]
         });
-        models.flat_map(|model| [of(&model, Task::Node), of(&model, Task::Graph)]).flatten().next()
+        models.flat_map(|model| [filled(&model, Task::Node), filled(&model, Task::Graph)]).flatten().next()
     };
+    let value = filled(model, task).or_else(|| of(model)).or_else(elsewhere).unwrap_or(Value::Null);
     // Zero has no half.
-    let value = of(model, task).or_else(elsewhere).unwrap_or(Value::Null);
     if value.as_f64() == Some(0.0) && !value.is_u64() { Value::from(0.6) } else { value }
 }
 
@@ -468,7 +470,7 @@ fn broken_files_are_refused_in_one_line() {
     rewritten(&whole, &file, same, |text| text.replace("\"classes\":[", "\"classes\":[\"third\","));
     refused("is expected");
     rewritten(&whole, &file, same, |text| text.replacen("\"gcn\"", "\"gnc\"", 1));
-    refused("did you mean gcn?");
+    refused("unknown model 'gnc'");
 
     for length in [0, 7, whole.len() / 2, whole.len() - 1] {
         std::fs::write(&file, &whole[..length]).unwrap();
