@@ -1,30 +1,32 @@
-//! On the karate club, whose features say nothing, the exit without messages is below 50 % right, the best exit above 85 %, and the
-//! policy, which saw no test node, takes later exits than the first for every node.
+//! Where neighbours know more than features do, the exit without messages is right half as often as the best one, and the policy,
+//! which saw no test node, is within five points of the best.
 //!
 //!     cargo run --release --example depth
 
+use gnarl::graph::generate::{CsbmConfig, csbm};
 use gnarl::prelude::*;
 use gnarl::train::Targets;
 
 pub fn main() -> gnarl::Result<()> {
-    let data = Dataset::load("karate")?;
-    let fitted = Model::new(Backbone::Gcn).depth(Exits::st(3)).fit(&data.split(0)?, 0)?;
+    let graph = csbm(&CsbmConfig { num_nodes: 400, ..CsbmConfig::default() }, 0)?;
+    let data = Dataset::from_graph("blocks", graph.clone());
+    let gcn = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).epochs(100);
+    let fitted = gcn.depth(Exits::st(3)).fit(&data.split(0)?, 0)?;
 
-    // Every exit by itself, on the test nodes.
-    let graph = data.graph()?;
-    let (Some(answers), Some(labels)) = (fitted.exit_answers(graph)?, graph.labels()) else { return Ok(()) };
+    // Every exit by itself on the test nodes, and who takes it.
+    let (Some(answers), Some(labels)) = (fitted.exit_answers(&graph)?, graph.labels()) else { return Ok(()) };
     let test = Targets::new(fitted.trained_on().split.test(), labels);
-    let of_exits: Vec<f64> = (0..answers.num_exits()).map(|exit| answers.accuracy(exit, &test)).collect();
-
-    // Which exit each node takes.
     let taken = fitted.predict(&data.content)?.exits.unwrap_or_default();
-    let count = |exit: usize| taken.iter().filter(|&&e| e == exit).count();
+    let of_exits: Vec<f64> = (0..fitted.num_exits()).map(|exit| answers.accuracy(exit, &test)).collect();
     for (exit, accuracy) in of_exits.iter().enumerate() {
-        println!("exit {exit}: {accuracy:5.1} % right, taken by {} nodes", count(exit));
+        let nodes = taken.iter().filter(|&&e| e == exit).count();
+        println!("exit {exit}: {accuracy:5.1} % right, taken by {nodes} nodes");
     }
-    println!("by the policy: {:.1} %", fitted.accuracy(&data, Part::Test)?);
+    let policy = fitted.accuracy(&data, Part::Test)?;
+    println!("by the policy: {policy:.1} %; where any exit is right: {:.1} %", answers.oracle_accuracy(&test));
 
-    assert!(of_exits[0] < 50.0 && of_exits.iter().any(|&accuracy| accuracy > 85.0));
-    assert!(taken.len() == 34 && count(0) == 0);
+    let best = of_exits.iter().copied().fold(0.0, f64::max);
+    assert!(of_exits.len() == 4 && of_exits[0] < best / 2.0);
+    assert!(policy > best - 5.0 && policy <= answers.oracle_accuracy(&test));
     Ok(())
 }

@@ -12,7 +12,8 @@ pub fn main() -> gnarl::Result<()> {
         .depth(Exits::st(3))
         .weights(Orthonormal::default())
         .augment(DropEdge::share(0.1))
-        .inference(RobustCrf::default());
+        .inference(RobustCrf::default())
+        .epochs(50);
     let fitted = model.fit(&data.split(0)?, 0)?;
     let accuracy = fitted.accuracy(&data, Part::Test)?;
     println!("{accuracy:.1} % of test nodes right");
