@@ -249,6 +249,9 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
     if !backbone.uses_operator() && model.operator != OperatorChoice::Usual {
         return no("operator", format!("{backbone} passes no messages: an operator would change nothing"));
     }
+    if !backbone.uses_operator_values() && matches!(model.operator, OperatorChoice::Classical(_)) {
+        return no("operator", format!("{backbone} does not use an operator's values and has the paper's alone"));
+    }
     if !backbone.uses_operator() && !model.defense.is_nothing() {
         return no("defense", format!("{backbone} passes no messages: without some edges it would be the same"));
     }

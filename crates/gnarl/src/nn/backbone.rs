@@ -99,6 +99,11 @@ impl Backbone {
         self.entry().uses_operator
     }
 
+    /// Whether the values of an operator matter to it, and not only which nodes it joins.
+    pub fn uses_operator_values(self) -> bool {
+        self.entry().uses_values
+    }
+
     /// Why it cannot learn its operator; `None` where it can.
     pub fn fixed_operator(self) -> Option<&'static str> {
         self.entry().fixed_operator

@@ -139,6 +139,8 @@ pub(crate) struct Entry {
     pub usual_operator: UsualOperator,
     /// Whether it passes messages at all.
     pub uses_operator: bool,
+    /// Whether the operator's values matter to it, and not only which nodes it joins.
+    pub uses_values: bool,
     /// Why there is nothing for a learned operator to learn, if so.
     pub fixed_operator: Option<&'static str>,
     pub build: BuildBody,
@@ -173,6 +175,7 @@ impl Entry {
             about,
             usual_operator: UsualOperator::NORMALISED,
             uses_operator: true,
+            uses_values: true,
             fixed_operator: None,
             build,
             layer: None,

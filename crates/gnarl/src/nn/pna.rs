@@ -23,6 +23,7 @@ use NetworkOption::{Dropout, Head, Hidden, InputDropout, Layers, Noise, Orthogon
 
 pub(super) const ENTRY: Entry = Entry {
     usual_operator: UsualOperator::ADJACENCY,
+    uses_values: false,
     fixed_operator: Some("does not use an operator's values: there is nothing for cgso to learn"),
     embedded: true,
     ..stack::entry(
