@@ -212,3 +212,14 @@ fn numbers_that_networks_cannot_hold_are_refused() {
     let e = refusal(&["robustness", "--data", "karate", "--model", "gcn", "--epochs", "2", "--epsilon", "1e40"]);
     assert!(e.contains("epsilon 1e40 is beyond single precision"), "{e}");
 }
+
+#[test]
+fn a_model_that_cannot_be_saved_is_not_trained() {
+    let dir = tempfile::tempdir().unwrap();
+    let endless = ["train", "--data", "karate", "--model", "gcn", "--epochs", "1000000000", "--save"];
+    let nowhere = dir.path().join("no/such/model");
+    let e = refusal(&[&endless[..], &[nowhere.to_str().unwrap()]].concat());
+    assert!(e.contains("--save: ") && e.contains("there is no folder"), "{e}");
+    let e = refusal(&[&endless[..], &[dir.path().to_str().unwrap()]].concat());
+    assert!(e.contains("is a folder; name a file"), "{e}");
+}
