@@ -9,7 +9,7 @@ use gnarl::train::argmax;
 use gnarl_graph::dataset::embedded::karate;
 use gnarl_graph::{DenseMatrix, Graph};
 
-pub fn main() -> gnarl::Result<()> {
+pub(crate) fn main() -> gnarl::Result<()> {
     let graph = karate();
 
     // The whole of the model: with which of four members, one from each group, does a member share the most friends?
