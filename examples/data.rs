@@ -6,7 +6,7 @@
 use gnarl::graph::generate::{barabasi_albert, erdos_renyi};
 use gnarl::prelude::*;
 
-pub fn main() -> gnarl::Result<()> {
+pub(crate) fn main() -> gnarl::Result<()> {
     // Forty graphs of 24 nodes with some 66 edges: joined at random, or by preferential attachment.
     let graph = |i: u64| if i % 2 == 0 { erdos_renyi(24, 0.24, i) } else { barabasi_albert(24, 3, i) };
     let graphs = (0..40).map(graph).collect::<gnarl::graph::Result<Vec<Graph>>>()?;

@@ -7,7 +7,7 @@ use gnarl::graph::generate::{CsbmConfig, csbm};
 use gnarl::prelude::*;
 use gnarl::train::Targets;
 
-pub fn main() -> gnarl::Result<()> {
+pub(crate) fn main() -> gnarl::Result<()> {
     let graph = csbm(&CsbmConfig { num_nodes: 400, ..CsbmConfig::default() }, 0)?;
     let data = Dataset::from_graph("blocks", graph.clone());
     let gcn = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).epochs(100);

@@ -6,7 +6,7 @@
 use gnarl::inference::Perturbed;
 use gnarl::prelude::*;
 
-pub fn main() -> gnarl::Result<()> {
+pub(crate) fn main() -> gnarl::Result<()> {
     let data = Dataset::load("karate")?;
     let fitted = Model::new(Backbone::Gcn).fit(&data.split(0)?, 0)?;
     let (before, plain) = (fitted.predict(&data.content)?, fitted.accuracy(&data, Part::Test)?);

@@ -5,7 +5,7 @@
 
 use gnarl::prelude::*;
 
-pub fn main() -> gnarl::Result<()> {
+pub(crate) fn main() -> gnarl::Result<()> {
     let data = Dataset::load("karate")?;
     let model = Model::new(Backbone::Gcn)
         .operator(Cgso::by(Centrality::Core))

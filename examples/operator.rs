@@ -6,7 +6,7 @@
 use gnarl::graph::generate::{CsbmConfig, csbm};
 use gnarl::prelude::*;
 
-pub fn main() -> gnarl::Result<()> {
+pub(crate) fn main() -> gnarl::Result<()> {
     // One edge in twenty stays within a class.
     let blocks = CsbmConfig { num_nodes: 400, homophily: 0.05, separation: 0.5, ..CsbmConfig::default() };
     let data = Dataset::from_graph("blocks", csbm(&blocks, 0)?);

@@ -1,13 +1,15 @@
-//! A model of your own under RobustCRF: any function from a graph to a matrix of class scores.
+//! A model of your own under RobustCRF: any function from a graph to a matrix of class scores. What comes out are distributions over
+//! the classes, and here the classes that the scores prefer.
 //!
 //!     cargo run --release --example outside_model
 
 use gnarl::classifier::{Classifier, FromFn};
 use gnarl::inference::{Inference, Perturbed, RobustCrf};
+use gnarl::train::argmax;
 use gnarl_graph::dataset::embedded::karate;
 use gnarl_graph::{DenseMatrix, Graph};
 
-pub fn main() -> gnarl::Result<()> {
+pub(crate) fn main() -> gnarl::Result<()> {
     let graph = karate();
 
     // The whole of the model: with which of four members, one from each group, does a member share the most friends?
@@ -27,6 +29,8 @@ pub fn main() -> gnarl::Result<()> {
     println!("node  its own scores  agreed over neighbouring graphs");
     for u in [2, 8, 9, 30] {
         println!("{u:4}  {:?}  {:?}", plain.row(u), agreed.row(u));
+        assert!((agreed.row(u).iter().sum::<f32>() - 1.0).abs() < 1e-5);
+        assert_eq!(argmax(agreed.row(u)), argmax(plain.row(u)));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use gnarl::prelude::*;
 use gnarl::study::attack::{Known, evade};
 use gnarl::thesis::Recipe;
 
-pub fn main() -> gnarl::Result<()> {
+pub(crate) fn main() -> gnarl::Result<()> {
     let blocks = CsbmConfig { num_nodes: 300, mean_degree: 4.0, separation: 0.4, ..CsbmConfig::default() };
     let data = Dataset::from_graph("blocks", csbm(&blocks, 0)?);
     let on = data.split(0)?;

@@ -37,12 +37,9 @@ fn links_lead_somewhere() {
 #[test]
 fn every_page_is_listed() {
     let list = std::fs::read_to_string(Path::new(ROOT).join("docs/README.md")).unwrap();
-    for page in pages() {
-        let name = page.file_name().unwrap().to_str().unwrap();
-        assert!(
-            page.parent().unwrap().file_name().unwrap() != "docs" || name == "README.md" || list.contains(name),
-            "{name}"
-        );
+    for page in std::fs::read_dir(Path::new(ROOT).join("docs")).unwrap() {
+        let name = page.unwrap().file_name().into_string().unwrap();
+        assert!(name == "README.md" || list.contains(&format!("({name})")), "{name}");
     }
 }
 
