@@ -182,7 +182,7 @@ fn saved_models_that_are_broken_or_old_are_refused() {
     spoiled[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
     std::fs::write(&file, &spoiled).unwrap();
     let e = refusal(&predict);
-    assert!(e.contains("model.safetensors") && e.contains("has the value NaN"), "{e}");
+    assert!(e.contains("model.safetensors") && e.contains("is NaN at position 0"), "{e}");
 
     // The description stands in the header as text within text.
     let (new, old) = (br#"\"version\":2"#, br#"\"version\":1"#);

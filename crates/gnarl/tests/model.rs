@@ -346,6 +346,13 @@ fn own_settings(axis: &str, choice: &str, settings: &[Setting]) -> Vec<Setting> 
     }
 }
 
+/// Settings whose effect on one model is a matter of chance: the best epoch may be the last, and no class may ever be settled early. For
+/// most backbones they must have one.
+const BY_CHANCE: [&str; 2] = [", keep last", ", stop-early true"];
+
+/// Inputs that look clean are their own neighbours: on such, asking neighbours' neighbours changes nothing.
+const ON_CLEAN_INPUT: &str = "inference clean-crf, updates";
+
 fn assert_nothing_ignored(on: &SplitData, least: usize) {
     let walks = Backbone::ALL.par_iter().map(|(_, backbone)| {
         let mut walk = Walk::new(on);
@@ -354,6 +361,13 @@ fn assert_nothing_ignored(on: &SplitData, least: usize) {
     });
     let walks: Vec<Walk<'_>> = walks.collect();
     let wrong: Vec<&str> = walks.iter().flat_map(|walk| &walk.wrong).map(String::as_str).collect();
+    let by_chance = |line: &&str| BY_CHANCE.iter().any(|setting| line.contains(setting));
+    let (spared, wrong): (Vec<&str>, Vec<&str>) = wrong.into_iter().partition(by_chance);
+    for setting in BY_CHANCE {
+        let count = spared.iter().filter(|line| line.contains(setting)).count();
+        assert!(count < Backbone::ALL.len() / 2, "{setting}: {count} times without effect\n{}", spared.join("\n"));
+    }
+    let wrong: Vec<&str> = wrong.into_iter().filter(|line| !line.contains(ON_CLEAN_INPUT)).collect();
     let sum = |of: fn(&Walk<'_>) -> usize| walks.iter().map(of).sum::<usize>();
     let (changed, refused) = (sum(|walk| walk.changed), sum(|walk| walk.refused));
     assert!(wrong.is_empty(), "{} of {} settings:\n{}", wrong.len(), wrong.len() + changed + refused, wrong.join("\n"));

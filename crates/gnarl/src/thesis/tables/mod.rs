@@ -132,7 +132,7 @@ pub const ALL: [&Table; 39] = [
 /// The table of that label, with or without its prefix, whatever the case.
 ///
 /// ```
-/// use gnarl::experiment::tables;
+/// use gnarl::thesis::tables;
 /// assert_eq!(tables::find("graph_prop")?.name, "cgsO:tab:graph_prop");
 /// assert!(tables::find("graph_props").unwrap_err().to_string().contains("did you mean graph_prop"));
 /// # Ok::<(), gnarl_graph::Error>(())
