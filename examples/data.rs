@@ -8,7 +8,7 @@ use gnarl::prelude::*;
 
 pub(crate) fn main() -> gnarl::Result<()> {
     // Forty graphs of 24 nodes with some 66 edges: joined at random, or by preferential attachment.
-    let graph = |i: u64| if i % 2 == 0 { erdos_renyi(24, 0.24, i) } else { barabasi_albert(24, 3, i) };
+    let graph = |i: u64| if i.is_multiple_of(2) { erdos_renyi(24, 0.24, i) } else { barabasi_albert(24, 3, i) };
     let graphs = (0..40).map(graph).collect::<gnarl::graph::Result<Vec<Graph>>>()?;
     let labels = Labels::new((0..40).map(|i| Some(i % 2)).collect(), 2)?;
     let data = Dataset::from_graphs("two kinds", GraphSet::new(graphs, labels, None)?);

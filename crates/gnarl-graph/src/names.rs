@@ -139,14 +139,12 @@ pub fn plainly(message: &str) -> String {
 
 /// Refuses a setting that the chosen entry does not take, saying whose it is.
 pub fn refuse_stray(what: &str, list: &[Listed], chosen: &Listed, given: &[Given]) -> Result<()> {
-    for (name, _) in given.iter().filter(|(name, _)| !chosen.takes(name)) {
-        let takers: Vec<&str> = list.iter().filter(|entry| entry.takes(name)).map(|entry| entry.name).collect();
-        return Err(match takers.is_empty() {
-            false => Error::setting(name, format!("belongs to {}, and the {what} is {}", listed(&takers), chosen.name)),
-            true => Error::unknown("setting", name, list.iter().flat_map(|entry| entry.settings).map(|s| s.name)),
-        });
-    }
-    Ok(())
+    let Some((name, _)) = given.iter().find(|(name, _)| !chosen.takes(name)) else { return Ok(()) };
+    let takers: Vec<&str> = list.iter().filter(|entry| entry.takes(name)).map(|entry| entry.name).collect();
+    Err(match takers.is_empty() {
+        false => Error::setting(name, format!("belongs to {}, and the {what} is {}", listed(&takers), chosen.name)),
+        true => Error::unknown("setting", name, list.iter().flat_map(|entry| entry.settings).map(|s| s.name)),
+    })
 }
 
 /// `a, b and c`

@@ -66,8 +66,11 @@ fn study(set: &GraphSet, model: Model) -> TrainResult {
     study_on(&folds_of(set, 4, 5), model, FitOptions::default())
 }
 
+/// Accuracies on test and validation graphs, the learning curve, and the distributions of test graphs.
+type Outcome = (Option<f64>, Option<f64>, Vec<Epoch>, Vec<f32>);
+
 /// Everything but times.
-fn results(result: &TrainResult) -> Vec<(Option<f64>, Option<f64>, Vec<Epoch>, Vec<f32>)> {
+fn results(result: &TrainResult) -> Vec<Outcome> {
     let of = |r: &Run| {
         (r.test_accuracy, r.fit.val_accuracy, r.fit.trained[0].curve.clone(), r.test_probabilities.data().to_vec())
     };

@@ -162,7 +162,7 @@ fn fingerprint(graph: &Graph) -> u64 {
 }
 
 impl Dataset {
-    /// Loads a dataset by name or path ([`load`]) from the usual folder ([`data_dir`]).
+    /// Loads a dataset by name or path ([`load()`]) from the usual folder ([`data_dir`]).
     ///
     /// ```
     /// let karate = gnarl_graph::Dataset::load("karate")?;

@@ -2,8 +2,8 @@
 //!
 //! A sparse matrix has the members `format` (`csr`, `csc` or `coo`), `shape`, `data`, and `indices` with `indptr` or `row` with
 //! `col`. Of an adjacency, entries that are zero are no edges, and weights count where they are not all one; what SciPy
-//! holds twice in one place is summed, as SciPy does. [`load`] also reads the layouts of [`npz`](super::npz) and
-//! [`linkx`](super::linkx), told by their members.
+//! holds twice in one place is summed, as SciPy does. [`load`] also reads the layouts of [`npz`] and
+//! [`linkx`], told by their members.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Projected gradient ascent on features (Madry et al. 2018; thesis ch. 5, budget 15 %): from several starting points, steps along the
 //! gradient of the loss on the target nodes, each followed by a projection on the budget; the best attempt is kept.
 //!
-//! All that a network uses of features X is often `X Q` for a narrow orthonormal Q ([`Reduced`](crate::classifier::Reduced)). Then a
+//! All that a network uses of features X is often `X Q` for a narrow orthonormal Q ([`Reduced`]). Then a
 //! gradient by X is one by `X Q` times Qᵀ, it never leaves the space of Q, and in L2 the search is done on the `nodes · dim`
 //! coordinates with the same result. In Linf the perturbation has all its entries, but gradients and products are formed for some
 //! rows at a time.

@@ -15,7 +15,7 @@ pub struct FitReport {
     /// What each training came to: one, one for each stage or learner.
     pub trained: Vec<Trained>,
     /// The scalars of a learnable operator with their learned values; none for a fixed one.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "by_name")]
     pub operator: Vec<(String, f64)>,
     /// The initialisations tried, where one had to be chosen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -61,6 +61,11 @@ pub struct FreshHeadReport {
     /// Where vectors were drawn: which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drawn: Option<DrawReport>,
+}
+
+/// Named values as one object.
+fn by_name<S: serde::Serializer>(pairs: &[(String, f64)], s: S) -> std::result::Result<S::Ok, S::Error> {
+    s.collect_map(pairs.iter().map(|(name, value)| (name, value)))
 }
 
 /// What cannot be fitted.
