@@ -9,7 +9,7 @@ use super::{FitOptions, Model, NetworkOptions, TrainingOptions};
 use crate::augment::{Augment, Copies, Through};
 use crate::features::FeatureScaling;
 use crate::inference::Perturbed;
-use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout};
+use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout, UsualOperator};
 use crate::operator::OperatorChoice;
 use crate::train::{StepSchedule, TrainConfig};
 
@@ -249,7 +249,10 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
     if !backbone.uses_operator() && model.operator != OperatorChoice::Usual {
         return no("operator", format!("{backbone} passes no messages: an operator would change nothing"));
     }
-    if !backbone.uses_operator_values() && matches!(model.operator, OperatorChoice::Classical(_)) {
+    if let OperatorChoice::Classical(operator) = model.operator
+        && !backbone.uses_operator_values()
+        && backbone.usual_operator() != UsualOperator::Classical(operator)
+    {
         return no("operator", format!("{backbone} does not use an operator's values and has the paper's alone"));
     }
     if !backbone.uses_operator() && !model.defense.is_nothing() {
