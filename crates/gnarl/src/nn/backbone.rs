@@ -1,7 +1,8 @@
 //! [`Backbone`]: the one list of networks, by the layer they are made of or by how they combine layers.
 //!
-//! To add one: a file with its layer (here) or its body (in [`bodies`](super::bodies)) and its `ENTRY`, the file's `mod` line, and
-//! a line in the list below. Names, help, files, networks, options and the tests over every backbone come from the list.
+//! To add one: a file with its layer (here) or its body (in [`bodies`](super::bodies)) and its `ENTRY`, the file's
+//! `mod` line, and a line in the list below. Names, help, files, networks, options and the tests over every backbone
+//! come from the list.
 
 use std::fmt;
 use std::str::FromStr;
