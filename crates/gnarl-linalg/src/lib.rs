@@ -94,9 +94,9 @@ pub struct NotFinite;
 
 /// Orthonormal columns that span those of a matrix of `rows` × `cols`, by its QR factorisation with column pivoting.
 ///
-/// Both matrices are column-major. There are as many columns as the rank, none for a matrix of zeros: what remains of a column
-/// beside the others counts as rounding where it is at most `tolerance` times the length of the longest column. The same matrix
-/// always gives the same basis. O(rows · cols · min(rows, cols)).
+/// Both matrices are column-major. There are as many columns as the rank, none for a matrix of zeros: what remains of a
+/// column beside the others counts as rounding where it is at most `tolerance` times the length of the longest column.
+/// The same matrix always gives the same basis. O(rows · cols · min(rows, cols)).
 ///
 /// # Panics
 /// If there are not `rows * cols` values.
@@ -130,7 +130,8 @@ pub fn orthonormal_basis(rows: usize, cols: usize, matrix: &[f64], tolerance: f6
         MemStack::new(&mut memory),
         Default::default(),
     );
-    // The diagonal of R descends: the first is the length of the longest column, each the rest of one beside those before it.
+    // The diagonal of R descends: the first is the length of the longest column, each the rest of one beside those
+    // before it.
     let rest = |k: usize| factor[(k, k)].abs();
     let rank = (0..size).take_while(|&k| rest(k) > tolerance * rest(0)).count();
     let mut basis = Mat::<f64>::identity(rows, rank);

@@ -12,13 +12,14 @@ pub trait Body: std::fmt::Debug + Send + Sync {
     /// Class scores before the softmax, `[nodes, num_classes]`.
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
 
-    /// `relu(forward)`, for a network whose output is a representation and no score. A body that can fuse the two overrides it.
+    /// `relu(forward)`, for a network whose output is a representation and no score. A body that can fuse the two
+    /// overrides it.
     fn forward_activated(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         relu_dropout(&self.forward(propagation, x, pass)?, Dropout::NONE)
     }
 
-    /// How many rounds away a node can be and still matter; `None` where every node may. With `Some`, the scores are those of
-    /// the rows of the last round's operator.
+    /// How many rounds away a node can be and still matter; `None` where every node may. With `Some`, the scores are
+    /// those of the rows of the last round's operator.
     fn reach(&self) -> Option<usize>;
 
     /// The linear maps that are all it does to features; none where it does something else first.
@@ -26,8 +27,8 @@ pub trait Body: std::fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Learners that are trained one after the other, none for a network that is trained whole. The parameters of learner `i`
-    /// begin with `learners.i.`
+    /// Learners that are trained one after the other, none for a network that is trained whole. The parameters of
+    /// learner `i` begin with `learners.i.`
     fn num_learners(&self) -> usize {
         0
     }

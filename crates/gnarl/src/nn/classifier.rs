@@ -64,8 +64,8 @@ pub struct GraphClassifier {
 const HEAD_SITE: u64 = 4 << 32;
 
 impl GraphClassifier {
-    /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and `head.bias`. Networks that are trained one learner after the other have no single representation and
-    /// are refused.
+    /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and `head.bias`.
+    /// Networks that are trained one learner after the other have no single representation and are refused.
     pub fn new(config: &ClassifierConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         config.check()?;
         if config.network.backbone.has_learners() {
@@ -234,8 +234,8 @@ mod tests {
         assert!(classifier.set_head(&wide).unwrap_err().to_string().contains("does not fit"));
     }
 
-    /// The network's own linear map, `output`, stands before the readout: sums over neighbours 2, 5, 2, times 10 and minus 30
-    /// through ReLU 0, 20, 0, mean 20/3.
+    /// The network's own linear map, `output`, stands before the readout: sums over neighbours 2, 5, 2, times 10 and
+    /// minus 30 through ReLU 0, 20, 0, mean 20/3.
     #[test]
     fn a_network_that_ends_in_a_linear_map_has_room_for_the_head() {
         let with_output = |config: ClassifierConfig| ClassifierConfig {

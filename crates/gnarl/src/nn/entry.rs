@@ -1,5 +1,5 @@
-//! What there is to know about a backbone: the entry that its file gives to the list in [`backbone`](super::backbone), and what
-//! its layers and bodies are built from.
+//! What there is to know about a backbone: the entry that its file gives to the list in [`backbone`](super::backbone),
+//! and what its layers and bodies are built from.
 
 use candle_core::Result;
 use gnarl_graph::operator::ClassicalOperator;
@@ -61,8 +61,8 @@ impl UsualOperator {
     pub(super) const MEAN: Self = Self::Classical(ClassicalOperator::MeanAggregation);
 }
 
-/// What a network's first layer computes of constant features before its weights come in: with a constant operator it can be
-/// computed once for all epochs.
+/// What a network's first layer computes of constant features before its weights come in: with a constant operator it
+/// can be computed once for all epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstAggregation {
     /// Nothing that never changes.
@@ -73,7 +73,8 @@ pub enum FirstAggregation {
     OperatorWithSelf,
 }
 
-/// What a body is built for: its backbone's entry, the sizes around it, and the settings of the network that bodies use.
+/// What a body is built for: its backbone's entry, the sizes around it, and the settings of the network that bodies
+/// use.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     pub(crate) entry: &'static Entry,

@@ -172,7 +172,8 @@ mod tests {
         assert_close(&predict(&layer, &pattern, &params, &X), &expected, 1e-6, "softmax of scores");
     }
 
-    /// Without attention vectors every coefficient is one over the number of neighbours, and the operator's value scales it.
+    /// Without attention vectors every coefficient is one over the number of neighbours, and the operator's value
+    /// scales it.
     #[test]
     fn an_operator_rescales_coefficients() {
         let a_hat = classical(&path(), ClassicalOperator::NormalisedAdjacency).unwrap();

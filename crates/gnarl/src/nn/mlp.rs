@@ -1,5 +1,5 @@
-//! A linear layer in the shape of a message-passing one, without any propagation. A stack of them is an MLP, the baseline that
-//! knows features alone.
+//! A linear layer in the shape of a message-passing one, without any propagation. A stack of them is an MLP, the
+//! baseline that knows features alone.
 
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;

@@ -129,8 +129,8 @@ impl Network {
     }
 }
 
-/// Adds the scalars of a learnable operator as `PREFIX.NAME`. Constants draw nothing: the other weights start as they do with a
-/// fixed operator.
+/// Adds the scalars of a learnable operator as `PREFIX.NAME`. Constants draw nothing: the other weights start as they
+/// do with a fixed operator.
 pub(crate) fn add_scalars(
     params: &mut Params,
     prefix: &str,

@@ -1,11 +1,11 @@
-//! PNA (Corso et al. 2020): mean, min, max and standard deviation of the messages a node receives, each plain, amplified and
-//! attenuated by the node's degree.
+//! PNA (Corso et al. 2020): mean, min, max and standard deviation of the messages a node receives, each plain,
+//! amplified and attenuated by the node's degree.
 //!
 //! A message from j to i is `[x_i, x_j] · W_before + b`; with the twelve aggregates `a_i` of its messages a node becomes
 //! `([x_i, a_i] · W_after + b) · W_mix + b`. Amplifying is `ln(d + 1) / δ`, attenuating its inverse with degree 0 taken as
-//! 1, δ the mean of `ln(d + 1)` over the training graph. A node without neighbours has twelve zeros. This is the layer of
-//! PyTorch Geometric with one tower and one linear map before and after. The operator gives the pattern; its values are
-//! not used.
+//! 1, δ the mean of `ln(d + 1)` over the training graph. A node without neighbours has twelve zeros. This is the layer
+//! of PyTorch Geometric with one tower and one linear map before and after. The operator gives the pattern; its values
+//! are not used.
 
 use std::sync::Arc;
 

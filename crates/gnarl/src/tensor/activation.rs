@@ -40,7 +40,8 @@ impl Dropout {
     }
 }
 
-/// `max(x, 0)` of a NaN is a NaN, here and in all that follows: candle's own `relu` makes it 0, and a diverged network would pass.
+/// `max(x, 0)` of a NaN is a NaN, here and in all that follows: candle's own `relu` makes it 0, and a diverged network
+/// would pass.
 ///
 /// The gradient at zero is candle's, one.
 pub fn relu(x: &Tensor) -> Result<Tensor> {
@@ -229,7 +230,8 @@ mod tests {
         assert_eq!(outcome(x.relu().unwrap()), outcome(relu(&x).unwrap()));
     }
 
-    /// Every way to an activation, for every instruction set: of 40 values the NaN shows, kept or dropped, and infinity does.
+    /// Every way to an activation, for every instruction set: of 40 values the NaN shows, kept or dropped, and infinity
+    /// does.
     #[test]
     fn what_is_not_finite_shows_behind_every_activation() {
         use crate::tensor::{Operator, Skeleton, affine, constant_convolution, dense_convolution};

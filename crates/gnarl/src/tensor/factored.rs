@@ -99,7 +99,8 @@ impl Skeleton {
         Self { by_sender: by_receiver.clone(), by_receiver, looped }
     }
 
-    /// How the first `receivers` nodes of `order` aggregate over the first `senders`, which must be all their neighbours.
+    /// How the first `receivers` nodes of `order` aggregate over the first `senders`, which must be all their
+    /// neighbours.
     pub fn restricted(&self, order: &[u32], receivers: usize, senders: usize) -> Result<Self> {
         let place = Places::new(&order[..senders], self.num_senders());
         let (pattern, entries) = self.by_receiver.pattern.restricted(&order[..receivers], &place)?;
@@ -327,7 +328,8 @@ fn slice<'a>(storage: &'a Storage, layout: &Layout) -> Result<&'a [f32]> {
 }
 
 simd_dispatch! {
-    /// `out_i = bias + d_i x_i + Σ_p r_pi s_pi`. `aggregated` is `s_0` of these rows, `others` the `s_p` of the other parts.
+    /// `out_i = bias + d_i x_i + Σ_p r_pi s_pi`. `aggregated` is `s_0` of these rows, `others` the `s_p` of the other
+    /// parts.
     fn combine(factors: Factors<'_>, rows: Range<usize>, x: &[f32], aggregated: &[f32], others: &[Vec<f32>], width: usize, bias: Option<&[f32]>, out: &mut [f32]) {
         if width == 0 {
             return;
@@ -354,7 +356,8 @@ simd_dispatch! {
 }
 
 simd_dispatch! {
-    /// The gradients of the numbers of each node; nodes past the end of `grad` only send. `to_x` holds `t_0` of these rows, `others` the `t_p` of the other parts.
+    /// The gradients of the numbers of each node; nodes past the end of `grad` only send. `to_x` holds `t_0` of these
+    /// rows, `others` the `t_p` of the other parts.
     fn factor_gradients(stride: usize, rows: Range<usize>, x: &[f32], grad: &[f32], aggregated: &[Vec<f32>], to_x: &[f32], others: &[Vec<f32>], width: usize, out: &mut [f32]) {
         for (i, (row, out)) in rows.zip(out.chunks_exact_mut(stride)).enumerate() {
             let at = row * width..(row + 1) * width;

@@ -274,8 +274,8 @@ fn scaled_relu(x: f32, scale: f32) -> f32 {
 }
 
 simd_dispatch! {
-    /// ReLU, then dropout: kept values are scaled by `scale`; `threshold` is the share dropped, of 2^32. A NaN stays one, kept or
-    /// dropped: what has diverged must show.
+    /// ReLU, then dropout: kept values are scaled by `scale`; `threshold` is the share dropped, of 2^32. A NaN stays
+    /// one, kept or dropped: what has diverged must show.
     pub(crate) fn relu_dropout(
         x: &[f32],
         first: u64,

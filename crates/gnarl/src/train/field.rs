@@ -1,9 +1,9 @@
 //! The receptive field of a set of nodes: all that their scores after `hops` rounds of message passing depend on.
 //!
 //! The loss looks at the training nodes alone, often a twentieth of the graph. Their scores need the layer before only on
-//! their neighbourhood, that layer the one before on the neighbourhood of those, and so on. Nodes are put in the order of their
-//! distance from the set, so every layer works on a prefix of the one before it, through an operator of that many rows.
-//! The result on the set is the one the whole graph gives; nothing is sampled or left out.
+//! their neighbourhood, that layer the one before on the neighbourhood of those, and so on. Nodes are put in the order
+//! of their distance from the set, so every layer works on a prefix of the one before it, through an operator of that
+//! many rows. The result on the set is the one the whole graph gives; nothing is sampled or left out.
 
 use std::sync::Arc;
 

@@ -548,7 +548,8 @@ mod tests {
     use super::*;
     use crate::nn::init::Init;
 
-    /// One weight that starts at zero and moves by about the learning rate in every epoch; validation accuracies as given.
+    /// One weight that starts at zero and moves by about the learning rate in every epoch; validation accuracies as
+    /// given.
     struct Walk {
         params: Params,
         accuracies: Vec<f64>,

@@ -130,8 +130,8 @@ impl Body for Jumping {
         let all = all.iter().map(|h| first_rows(h, rows)).collect::<Result<Vec<_>>>()?;
         let joined = match &self.join {
             Join::Cat => Tensor::cat(&all, 1)?,
-            // Of equal entries each gets a part of the gradient; the zeros of ReLU, which are most of them, pass none on. The
-            // later layer comes first: candle's maximum keeps a NaN of its first argument alone.
+            // Of equal entries each gets a part of the gradient; the zeros of ReLU, which are most of them, pass none
+            // on. The later layer comes first: candle's maximum keeps a NaN of its first argument alone.
             Join::Max => all[1..].iter().try_fold(all[0].clone(), |largest, h| h.maximum(&largest))?,
             Join::Lstm(attention) => attention.forward(&all, pass)?,
         };

@@ -1,5 +1,5 @@
-//! Layer, ReLU, dropout, layer, …: the last layer gives the scores, or a linear map after it, `output`. A perceptron of depth 0
-//! is one linear map; PNA has a linear embedding first.
+//! Layer, ReLU, dropout, layer, …: the last layer gives the scores, or a linear map after it, `output`. A perceptron of
+//! depth 0 is one linear map; PNA has a linear embedding first.
 
 use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;

@@ -86,15 +86,16 @@ impl Operator {
         Self { pattern, values: Values::Ones(Constants::new(values)) }
     }
 
-    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` over the pattern of A + I. `factors` has shape `[nodes, 1 + 2 · parts]` (d,
-    /// then r and c of each part) and may take gradients. They are read once: after changing a variable in place, make
-    /// the operator anew, as every pass does.
+    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` over the pattern of A + I. `factors` has shape `[nodes, 1 + 2 · parts]`
+    /// (d, then r and c of each part) and may take gradients. They are read once: after changing a variable in place,
+    /// make the operator anew, as every pass does.
     pub fn factored(skeleton: &Arc<Skeleton>, factors: &Tensor) -> Result<Self> {
         let factored = Factored::new(skeleton.clone(), factors)?;
         Ok(Self { pattern: factored.skeleton().looped().clone(), values: Values::Factored(factored) })
     }
 
-    /// The same pattern with these values: a tensor of shape `[entries]` or `[entries, heads]`, which may take gradients.
+    /// The same pattern with these values: a tensor of shape `[entries]` or `[entries, heads]`, which may take
+    /// gradients.
     pub fn with_values(&self, values: &Tensor) -> Result<Self> {
         let (entries, heads) = match *values.dims() {
             [entries] => (entries, 1),
@@ -166,8 +167,8 @@ impl Operator {
         }
     }
 
-    /// [`apply`](Self::apply) to node features: where neither they nor the operator ever change, the product is kept, and a
-    /// network that propagates the same features every epoch pays for it once.
+    /// [`apply`](Self::apply) to node features: where neither they nor the operator ever change, the product is kept,
+    /// and a network that propagates the same features every epoch pays for it once.
     pub fn apply_to_features(&self, x: &Tensor) -> Result<Tensor> {
         let (Values::Ones(constants) | Values::Constant(constants)) = &self.values else { return self.apply(x) };
         if x.is_variable() || x.track_op() {
@@ -203,8 +204,8 @@ impl Operator {
         }
     }
 
-    /// `self · other` of two constant operators; `None` where a value may take gradients. Columns ascend within a row. O(the
-    /// products of entries, and the columns).
+    /// `self · other` of two constant operators; `None` where a value may take gradients. Columns ascend within a row.
+    /// O(the products of entries, and the columns).
     pub fn product(&self, other: &Operator) -> Option<Operator> {
         let (a, b) = (self.constants()?, other.constants()?);
         if self.num_cols() != other.num_rows() {

@@ -21,7 +21,8 @@ impl Operator {
         self.rows_by(rows, &Places::same(self.num_cols()))
     }
 
-    /// The first `rows` rows. Of a constant operator the first such part is kept: a network asks for the same one again.
+    /// The first `rows` rows. Of a constant operator the first such part is kept: a network asks for the same one
+    /// again.
     pub fn head(&self, rows: usize) -> Result<Self> {
         let make = || self.select_rows(&(0..rows as u32).collect::<Vec<_>>());
         match &self.values {
@@ -39,8 +40,8 @@ impl Operator {
         }
     }
 
-    /// Looks whether a constant operator is its own transpose and remembers it: its blocks, and gradients through them, then
-    /// never have to transpose. Any other operator stays as it is. O(entries).
+    /// Looks whether a constant operator is its own transpose and remembers it: its blocks, and gradients through them,
+    /// then never have to transpose. Any other operator stays as it is. O(entries).
     pub fn symmetry_noted(self) -> Self {
         let (Values::Ones(c) | Values::Constant(c)) = &self.values else { return self };
         let transposed = self.pattern.transposed();
@@ -55,8 +56,8 @@ impl Operator {
         Self { pattern: self.pattern, values }
     }
 
-    /// The blocks on the diagonal that belong to these ranges of nodes, one after the other: a batch of graphs out of an
-    /// operator over all of them. Fails where a block has an entry beyond itself. O(rows + entries).
+    /// The blocks on the diagonal that belong to these ranges of nodes, one after the other: a batch of graphs out of
+    /// an operator over all of them. Fails where a block has an entry beyond itself. O(rows + entries).
     pub fn diagonal_blocks(&self, ranges: &[Range<usize>]) -> Result<Self> {
         self.ranges(ranges, true)
     }
@@ -115,8 +116,8 @@ impl Operator {
         Ok(Self { pattern, values })
     }
 
-    /// The operator plus the identity, where every node counts itself once more: `None` if its values may take gradients.
-    /// Made once and kept.
+    /// The operator plus the identity, where every node counts itself once more: `None` if its values may take
+    /// gradients. Made once and kept.
     pub fn with_own(&self) -> Option<Self> {
         let (Values::Ones(c) | Values::Constant(c)) = &self.values else { return None };
         let make = || {

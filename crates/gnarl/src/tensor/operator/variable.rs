@@ -1,5 +1,5 @@
-//! Values that take gradients, and the product with them; the gradient to a value is an inner product of two rows, sampled where
-//! entries are.
+//! Values that take gradients, and the product with them; the gradient to a value is an inner product of two rows,
+//! sampled where entries are.
 
 use std::sync::Arc;
 
