@@ -144,9 +144,9 @@ fn a_row_of_the_thesis_is_reproduced() {
     let cell = &report["rows"][0]["cells"][0];
     assert_eq!(cell["ours"]["splits"].as_array().unwrap().len(), 2, "{cell}");
     assert_ne!(cell["ours"]["splits"][0], cell["ours"]["splits"][1], "each run its own split");
-    // The thesis has 55.59 with a deviation of 1.6 over ten splits; a split of 37 test pages is off by 8 points at one deviation.
+    // The thesis has 56.22 with a deviation of 1.62 over ten splits; a split of 37 test pages is off by 8 points at one deviation.
     let mean = cell["ours"]["mean"].as_f64().unwrap();
-    assert!((mean - 55.6).abs() < 11.0, "{cell}");
+    assert!((mean - 56.22).abs() < 11.0, "{cell}");
     // Two of 37 pages and the like: the mean is a multiple of half a page.
     let pages = mean / 100.0 * 74.0;
     assert!((pages - pages.round()).abs() < 1e-6, "{cell}");

@@ -283,7 +283,7 @@ pub const PAGERANK: Centrality = Centrality::PageRank;
 pub const WALKS: Centrality = Centrality::Walks { length: 2 };
 
 /// The note of every table with learned operators.
-pub const CHOSEN: &str = "a learned operator starts from the one of seven initialisations with the best mean validation accuracy over the runs";
+pub const CHOSEN: &str = "a learned operator starts from the one of seven initialisations with the best validation accuracy, each run for itself";
 
 /// The notes of ch. 4's comparison.
 pub const DEPTHS: &str = "depths 0 to 5; the figure compared with the thesis' is that of the depth with the best mean test accuracy, as the thesis chose it; below it stands what choosing on validation accuracy gives, with the depth in brackets";
