@@ -1,6 +1,8 @@
 //! Pages that need nothing but a browser: one file, inline style, no scripts.
 //!
-//! Text becomes markup in one place, [`escape`]; everything else here takes text and gives markup.
+//! Text becomes markup in one place, [`escape`]; everything else here takes text and gives markup. By hand and not by a template
+//! crate: a page is a heading, tables whose cells are computed, and drawings that are markup already. A template would hold the
+//! dozen tags of [`page`] and call back into Rust for all the rest.
 
 /// Characters that mean something in HTML, made harmless.
 pub fn escape(text: &str) -> String {

@@ -117,16 +117,18 @@ impl Error {
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         let lower = name.to_lowercase();
-        let mut near: Vec<(f64, &str)> = known
+        // Few letters to change, two that changed places counting once, then those that begin alike.
+        let mut near: Vec<(usize, f64, &str)> = known
             .iter()
-            .map(|k| (strsim::jaro_winkler(&lower, &k.to_lowercase()), *k))
-            .filter(|(s, _)| *s > 0.75)
+            .map(|k| (k, k.to_lowercase()))
+            .map(|(k, l)| (strsim::osa_distance(&lower, &l), strsim::jaro_winkler(&lower, &l), *k))
+            .filter(|(changes, alike, _)| *alike > 0.75 || *changes == 1 && lower.chars().count() > 1)
             .collect();
-        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        near.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         let hint = if near.is_empty() {
             format!("known: {}", known.join(", "))
         } else {
-            let near: Vec<&str> = near.into_iter().take(3).map(|(_, k)| k).collect();
+            let near: Vec<&str> = near.into_iter().take(3).map(|(_, _, k)| k).collect();
             format!("did you mean {}?", near.join(" or "))
         };
         Error::Unknown { kind: kind.into(), name: name.to_string(), hint }
@@ -144,6 +146,8 @@ mod tests {
             Error::unknown("dataset", "Corra", known).to_string(),
             "unknown dataset 'Corra'; did you mean cora?"
         );
+        let e = Error::unknown("model", "gnc", ["gcn", "gcnii", "gin"]).to_string();
+        assert!(e.starts_with("unknown model 'gnc'; did you mean gcn"), "{e}");
         assert_eq!(
             Error::unknown("dataset", "zzz", known).to_string(),
             "unknown dataset 'zzz'; known: cora, citeseer, pubmed"

@@ -89,9 +89,17 @@ pub fn overlaid<T: Serialize + DeserializeOwned>(value: &T, given: &[Given]) -> 
             fields.insert(name.clone(), value);
             serde_json::from_value::<T>(Value::Object(fields.clone())).map(|_| fields)
         };
-        // A number may stand for a word, as in walks:2 or 50:0.6.
-        fields = match tried(as_typed, &fields).or_else(|e| tried(Value::String(text.clone()), &fields).map_err(|_| e))
-        {
+        // A number may stand for a word. What is wrong is said by the reader that took it for what it should be.
+        let as_word = |first: serde_json::Error| {
+            tried(Value::String(text.clone()), &fields).map_err(|second| {
+                if first.to_string().starts_with("invalid type") && !second.to_string().starts_with("invalid type") {
+                    second
+                } else {
+                    first
+                }
+            })
+        };
+        fields = match tried(as_typed, &fields).or_else(as_word) {
             Ok(fields) => fields,
             Err(e) => return Err(Error::setting(name, format!("'{text}' does not fit: {}", plainly(&e.to_string())))),
         };

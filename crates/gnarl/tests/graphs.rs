@@ -178,7 +178,7 @@ fn the_order_of_nodes_does_not_matter() {
         .collect();
     let all: Vec<u32> = (0..graphs.len() as u32).collect();
     for (name, backbone) in backbones() {
-        for (_, readout) in Readout::ALL {
+        for &readout in Readout::ALL {
             let preparation = preparation(&graphs, OperatorChoice::Usual);
             let [a, b] = [&graphs, &permuted].map(|graphs| GraphData::new(graphs, backbone, &preparation).unwrap());
             let classifier = classifier(&a, ClassifierConfig { readout, ..classifier_config(backbone) });

@@ -25,9 +25,7 @@ pub struct ModelArgs {
     /// (largest-component), as the thesis does for attacks on edges
     #[arg(long, default_value = "own")]
     pub protocol: ProtocolName,
-    /// gcn, gat, gatv2, gin, sage, sgc, appnp, pna, h2gcn or mlp; or a way of combining layers: jk-cat, jk-max, jk-lstm (each also with
-    /// -gin), gcnii, gpr-gnn, gpr-gin, adagcn; or the defence rgcn
-    #[arg(long, value_name = "NAME", required_unless_present = "spec")]
+    #[arg(long, value_name = "NAME", required_unless_present = "spec", help = help_of_model())]
     pub model: Option<Backbone>,
     /// A model as a TOML file, in place of --model; options are put over it
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
@@ -42,9 +40,7 @@ pub struct ModelArgs {
     /// as-loaded or row-normalised [default: by model and recipe]
     #[arg(long, value_name = "SCALING")]
     pub features: Option<String>,
-    /// Of --depth admp: which exit a node takes, the first being the model's own: degree, core, walks, pagerank, two of them as in
-    /// degree+core, confidence, most-confident, mixture, blend, offsets, pool, echo, or all [default: all, with pool its own]
-    #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',', help = help_of_policy())]
     pub policy: Vec<PolicyName>,
     #[command(flatten)]
     pub options: ModelOptions,
@@ -84,6 +80,22 @@ const ELSEWHERE: [&str; 1] = ["policy"];
 
 fn flags(section: &Section) -> impl Iterator<Item = &'static str> {
     section.axis.into_iter().chain(section.settings.iter().map(|s| s.flag)).filter(|flag| !ELSEWHERE.contains(flag))
+}
+
+/// The networks there are.
+fn help_of_model() -> String {
+    let names: Vec<&str> = Backbone::ALL.iter().map(|(name, _)| *name).collect();
+    format!("The kind of network: {}", names.join(", "))
+}
+
+/// The policies there are.
+fn help_of_policy() -> String {
+    let names = Kind::ALL.map(|kind| kind.to_string()).join(", ");
+    let usual = Kind::USUAL;
+    format!(
+        "Of exits: which of them an item takes, the first named being the model's own; others are reported beside: {names}, or all \
+         [default: all, with {usual} its own]"
+    )
 }
 
 /// `free (…), orthonormal (…)`

@@ -77,7 +77,7 @@ impl WhiteBox {
         &self.network
     }
 
-    /// The operator it hears through.
+    /// The operator that messages travel by.
     pub fn operator(&self) -> OperatorChoice {
         self.operator
     }

@@ -33,11 +33,7 @@ impl Kind {
 }
 
 const LAST: Setting = Setting::new("last", "L", "the last exit [default: 5]").flag("max-depth");
-const POLICY: Setting = Setting::new(
-    "policy",
-    "KIND",
-    "which exit an item takes: degree, core, walks, pagerank, two of them as in degree+core, confidence, most-confident, mixture, blend, offsets, pool or echo [default: pool]",
-);
+const POLICY: Setting = Setting::new("policy", "KIND", "which exit an item takes [default: pool]");
 
 macro_rules! exits {
     ($(#[$meta:meta])* $Type:ident, $name:literal, $about:literal) => {

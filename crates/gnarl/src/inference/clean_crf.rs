@@ -6,9 +6,7 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::robust_crf::SIGMAS;
-use super::{
-    Around, CleanEdges, CleanFeatures, Crf, Inference, Method, ON, Perturbed, Prior, STOP_EARLY, TUNED, UPDATES,
-};
+use super::{Around, CleanEdges, CleanFeatures, Crf, Inference, Method, ON, Perturbed, Prior, STOP_EARLY, TUNED};
 use crate::classifier::Classifier;
 use crate::error::Result;
 
@@ -20,8 +18,8 @@ pub struct CleanCrf {
     pub on: Option<Perturbed>,
     /// L: neighbours drawn around an input.
     pub neighbours: usize,
-    /// K: updates.
-    pub updates: usize,
+    /// K: updates. On features one is all there is: a cleaned input is its own neighbour.
+    pub updates: Option<usize>,
     /// σ: the weight of the model's own answer.
     pub sigma: Option<f64>,
     /// Whether classes are averaged instead of probabilities.
@@ -36,13 +34,15 @@ pub struct CleanCrf {
 const SIGMA: f64 = 0.05;
 
 impl CleanCrf {
-    /// RobustCRF's L = 5 and K = 2.
+    /// RobustCRF's L = 5, and K = 2 on structure.
     pub const fn new() -> Self {
-        Self { on: None, neighbours: 5, updates: 2, sigma: None, hard: false, stop_early: false, tune: false }
+        Self { on: None, neighbours: 5, updates: None, sigma: None, hard: false, stop_early: false, tune: false }
     }
 
     fn crf(&self) -> Crf {
-        let Self { neighbours, updates, hard, stop_early, .. } = *self;
+        let Self { neighbours, hard, stop_early, .. } = *self;
+        let usual = if self.on == Some(Perturbed::Structure) { 2 } else { 1 };
+        let updates = self.updates.unwrap_or(usual);
         Crf { neighbours, updates, sigma: self.sigma.unwrap_or(SIGMA), hard, stop_early }
     }
 }
@@ -59,7 +59,11 @@ impl Choice for CleanCrf {
     const SETTINGS: &'static [Setting] = &[
         ON,
         Setting::new("neighbours", "L", "neighbours drawn around an input [default: 5]"),
-        UPDATES,
+        Setting::new(
+            "updates",
+            "K",
+            "on structure, updates: neighbours of neighbours are asked from 2 on [default: 2]",
+        ),
         Setting::new("sigma", "X", "weight of the model's own answer, 0 to 1 [default: 0.05]").flag("crf-sigma"),
         Setting::new("hard", "BOOL", "average classes instead of probabilities [default: false]"),
         STOP_EARLY,
@@ -82,6 +86,10 @@ impl Method for CleanCrf {
     }
 
     fn idle(&self) -> Option<(&'static str, &'static str)> {
+        if self.updates.is_some() && self.part() == Some(Perturbed::Features) {
+            let why = "belongs to structure: around features a cleaned input is its own neighbour, and one update is all there is";
+            return Some(("updates", why));
+        }
         (self.tune && self.sigma.is_some()).then_some(("sigma", TUNED))
     }
 

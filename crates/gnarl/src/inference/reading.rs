@@ -92,7 +92,13 @@ impl Reading {
     /// The same with the sigma and radius that are best on these labelled nodes of the input at hand. Of equals, the setting
     /// that changes least: the largest sigma, then the smallest radius. What was learned stays; a plain pass has nothing to tune.
     pub fn tuned(&self, model: &dyn Classifier, graph: &Graph, nodes: &[u32], seed: u64) -> Result<Self> {
+        if self.is_plain() {
+            return Ok(self.clone());
+        }
         let Some(labels) = graph.labels() else { return Err(refused("tuning needs labels".into())) };
+        if !nodes.iter().any(|&u| labels.get(u).is_some()) {
+            return Err(refused("tuning chooses on labelled validation nodes, and there are none".into()));
+        }
         let mut best: Option<(usize, Self)> = None;
         for candidate in self.inference.method().candidates() {
             let tried = Self { inference: candidate, prior: self.prior.clone() };
@@ -186,6 +192,8 @@ mod tests {
         assert_eq!(Reading::default().tuned(&model, &graph, &val, 1).unwrap(), Reading::default());
         let e = reading.tuned(&model, &Graph::empty(3).unwrap(), &val, 1).unwrap_err().to_string();
         assert!(e.contains("tuning needs labels"), "{e}");
+        let e = reading.tuned(&model, &graph, &[], 1).unwrap_err().to_string();
+        assert!(e.contains("labelled validation nodes, and there are none"), "{e}");
     }
 
     #[test]

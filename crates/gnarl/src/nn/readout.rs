@@ -1,45 +1,20 @@
 //! From the nodes of many graphs to one vector per graph.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
 use candle_core::{Result, Tensor};
 
 use crate::tensor::{Extreme, Operator, Pattern, segment_extreme};
 
-/// How node vectors become a graph vector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Readout {
-    /// The mean over the graph's nodes.
-    Mean,
-    /// The sum over the graph's nodes.
-    Sum,
-    /// The largest value over the graph's nodes, feature by feature.
-    Max,
-}
-
-impl Readout {
-    /// Every readout with its name.
-    pub const ALL: [(&'static str, Readout); 3] =
-        [("mean", Readout::Mean), ("sum", Readout::Sum), ("max", Readout::Max)];
-}
-
-impl fmt::Display for Readout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = Self::ALL.iter().find(|(_, readout)| readout == self);
-        f.write_str(found.map_or("", |(name, _)| name))
-    }
-}
-
-impl FromStr for Readout {
-    type Err = gnarl_graph::Error;
-
-    fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        let found = Self::ALL.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let known = || Self::ALL.iter().map(|(known, _)| *known);
-        found.map(|(_, r)| *r).ok_or_else(|| gnarl_graph::Error::unknown("readout", name, known()))
+gnarl_graph::named! {
+    /// How node vectors become a graph vector.
+    pub enum Readout as "readout" {
+        /// The mean over the graph's nodes.
+        Mean = "mean",
+        /// The sum over the graph's nodes.
+        Sum = "sum",
+        /// The largest value over the graph's nodes, feature by feature.
+        Max = "max",
     }
 }
 
@@ -144,9 +119,9 @@ mod tests {
         // Values far apart, so that a step never changes the largest.
         let spread: Vec<f32> = (0..18).map(|i| ((i * 7) % 18) as f32 * 0.1).collect();
         let spread = Tensor::from_vec(spread, (6, 3), &Device::Cpu).unwrap();
-        for (name, readout) in Readout::ALL {
+        for readout in Readout::ALL {
             check_gradients(std::slice::from_ref(&spread), |v| readout.forward(&Membership::new(&[2, 0, 4]), &v[0]));
-            assert_eq!((name.parse::<Readout>().unwrap(), readout.to_string()), (readout, name.to_string()));
+            assert_eq!(readout.to_string().parse::<Readout>().unwrap(), *readout);
         }
         let e = "men".parse::<Readout>().unwrap_err().to_string();
         assert!(e.contains("unknown readout 'men'; did you mean mean"), "{e}");

@@ -197,9 +197,9 @@ pub struct Scalars {
     pub m3: f64,
     /// Exponent of the additive centralities.
     pub e1: f64,
-    /// Exponent on the listener's side.
+    /// Exponent on the receiving node's side.
     pub e2: f64,
-    /// Exponent on the speaker's side.
+    /// Exponent on the sending node's side.
     pub e3: f64,
     /// Weight of the self-loops.
     pub a: f64,

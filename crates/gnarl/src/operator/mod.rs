@@ -1,4 +1,4 @@
-//! The operator axis (thesis ch. 3): what a node hears from its neighbours, learned.
+//! The operator axis (thesis ch. 3): by what weights messages travel, learned.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -70,6 +70,9 @@ impl TrainStudy {
     /// Fits and judges.
     pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<TrainResult> {
         let start = Instant::now();
+        if on.splits.is_empty() {
+            return Err(gnarl_graph::Error::argument("train", "the data has no split to train on").into());
+        }
         if self.num_fits(on) == 0 {
             return Err(gnarl_graph::Error::argument("train", "0 runs; at least 1 is needed").into());
         }

@@ -298,8 +298,7 @@ impl Report for DemoReport {
         for line in self.protocol_text() {
             text += &format!("{line}\n");
         }
-        let mut table =
-            output::table(&["model", "hears through", ">test accuracy, %", ">minus plain GCN", ">ms an epoch"]);
+        let mut table = output::table(&["model", "operator", ">test accuracy, %", ">minus plain GCN", ">ms an epoch"]);
         let majority = format!("{:.1} ± {:.1}", self.majority.mean, self.majority.std);
         table.add_row(["largest community", "-", &majority, "-", "-"]);
         for row in &self.rows {

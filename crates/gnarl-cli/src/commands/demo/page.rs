@@ -79,7 +79,7 @@ fn accuracy_table(report: &DemoReport) -> String {
             vec![Cell::text(row.entry.operator), Cell::text(&accuracy), difference, Cell::text(&real(row.epoch_ms))];
         rows.push((row.entry.model.to_string(), fields));
     }
-    html::table(&["model", "hears through", "test accuracy, %", "minus plain GCN", "ms an epoch"], &rows)
+    html::table(&["model", "operator", "test accuracy, %", "minus plain GCN", "ms an epoch"], &rows)
 }
 
 fn difference_cell(difference: &Difference) -> Cell {

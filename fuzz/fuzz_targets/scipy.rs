@@ -1,0 +1,8 @@
+//! SciPy's sparse matrices: adjacency and features.
+#![no_main]
+
+use gnarl_graph::dataset::scipy;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    scipy::fuzz_scipy(data);
+});
