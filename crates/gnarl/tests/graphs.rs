@@ -416,7 +416,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     assert_eq!(e, "graph classification: there are no labelled graphs to train on");
     let no_folds = Benchmark { name: "own".into(), content: Content::Graphs(one.clone()), splits: Vec::new() };
     let e = TrainStudy::new(gcn).run(&no_folds, &Watch::quiet()).unwrap_err().to_string();
-    assert_eq!(e, "train: 0 runs; at least 1 is needed");
+    assert_eq!(e, "train: the data has no split to train on");
     let only = on(&one, Split::new("only", vec![0], vec![], vec![]).unwrap());
     let fitted = gcn.fit(&only, 0).unwrap();
     assert_eq!((fitted.report().val_accuracy, fitted.report().trained[0].curve.len()), (None, 2), "yet it trains");
