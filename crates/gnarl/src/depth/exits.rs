@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::nn::entry::Place;
 use crate::nn::network::{add_scalars, drop_input, scalar_values};
 use crate::nn::{
-    Backbone, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params, Pass, Propagation, Shape,
+    Backbone, Gain, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params, Pass, Propagation, Shape,
 };
 use crate::tensor::Operator;
 use crate::train::Model;
@@ -36,6 +36,8 @@ pub struct ExitNetwork {
 struct Parts {
     hidden: Option<Box<dyn Layer>>,
     exit: Exit,
+    /// What the exit's scores are multiplied by.
+    gain: Option<Gain>,
     scalars: Vec<(OperatorScalar, ParamId)>,
     /// Where its parameters stand.
     params: Range<usize>,
@@ -83,7 +85,9 @@ impl ExitNetwork {
             };
             let scalars = if t == 0 { &[] } else { shape.scalars };
             let scalars = add_scalars(&mut params, &format!("operator.{t}"), scalars, rng)?;
-            stages.push(Parts { hidden, exit, scalars, params: from..params.list().len() });
+            let gain =
+                config.needs_gain().then(|| Gain::new(&mut params, &format!("exits.{t}.gain"))).transpose()?;
+            stages.push(Parts { hidden, exit, gain, scalars, params: from..params.list().len() });
         }
         if config.orthogonal_start {
             params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
@@ -170,10 +174,23 @@ impl ExitNetwork {
         x: &Input,
         pass: &Pass<'_>,
     ) -> Result<Tensor> {
-        match &self.stages[t].exit {
-            Exit::Linear(linear) => linear.forward(x, pass),
-            Exit::Layer(layer) => layer.forward(&*self.operator(t, propagation, at, pass)?, x, pass),
+        let scores = match &self.stages[t].exit {
+            Exit::Linear(linear) => linear.forward(x, pass)?,
+            Exit::Layer(layer) => layer.forward(&*self.operator(t, propagation, at, pass)?, x, pass)?,
+        };
+        match &self.stages[t].gain {
+            Some(gain) => gain.apply(&scores, pass),
+            None => Ok(scores),
         }
+    }
+
+    /// Chooses the gains of these exits by the scores that they give, in the order of the exits.
+    fn start_gains(&self, exits: Range<usize>, scores: &[Tensor]) -> Result<()> {
+        let gains = self.stages[exits].iter().map(|stage| &stage.gain);
+        gains.zip(scores).try_for_each(|(gain, scores)| match gain {
+            Some(gain) => gain.start(&self.params, scores),
+            None => Ok(()),
+        })
     }
 
     /// `h^{t-1}` from `h^{t-2}` through round `at` of the problem, with dropout where the pass trains.
@@ -222,6 +239,11 @@ impl Model for ExitNetwork {
         }
         Ok(scores)
     }
+
+    fn start(&self, propagation: &Propagation, x: &Input) -> Result<()> {
+        let weights = self.params.weights()?.detached();
+        self.start_gains(0..self.stages.len(), &self.scores(propagation, x, &Pass::evaluation(&weights))?)
+    }
 }
 
 /// One stage of sequential training: at most one layer and an exit, on an input that is frozen.
@@ -250,6 +272,12 @@ impl Model for Stage<'_> {
         let x = drop_input(x, rate, pass)?;
         let h = self.exits.next_hidden(self.t, propagation, 0, &x, pass)?;
         Ok(vec![self.exits.exit_scores(self.t, propagation, self.t.saturating_sub(1).min(1), &h, pass)?])
+    }
+
+    fn start(&self, propagation: &Propagation, x: &Input) -> Result<()> {
+        let weights = self.exits.params.weights()?.detached();
+        let scores = self.scores(propagation, x, &Pass::evaluation(&weights))?;
+        self.exits.start_gains(self.t..self.t + 1, &scores)
     }
 }
 

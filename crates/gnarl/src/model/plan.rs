@@ -9,7 +9,7 @@ use super::{FitOptions, Model, NetworkOptions, TrainingOptions};
 use crate::augment::{Augment, Copies, Through};
 use crate::features::FeatureScaling;
 use crate::inference::Perturbed;
-use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout, UsualOperator};
+use crate::nn::{Backbone, ClassifierConfig, DECAY_WITH_GAIN, NetworkConfig, NetworkOption, Readout, UsualOperator};
 use crate::operator::OperatorChoice;
 use crate::train::{StepSchedule, TrainConfig};
 
@@ -95,7 +95,7 @@ impl Model {
         self.check_choices()?;
         refuse(self, task)?;
         let network = network(self, task);
-        let training = training(self, task);
+        let training = training(self, &network, task);
         let features = self.features.unwrap_or(match (task, self.backbone) {
             // GIN adds up what it aggregates: counts of words are better than shares, on the validation nodes of Cora and CiteSeer.
             (Task::Node, Backbone::Gin) | (Task::Graph, _) => FeatureScaling::AsLoaded,
@@ -202,7 +202,7 @@ fn network(model: &Model, task: Task) -> NetworkConfig {
 }
 
 /// Its training: 200 epochs on one graph; 300 on sets, the learning rate halved every 100 (thesis ch. 7).
-fn training(model: &Model, task: Task) -> TrainConfig {
+fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
     let options = &model.training;
     let mut training = TrainConfig::default();
     if task == Task::Graph {
@@ -212,6 +212,9 @@ fn training(model: &Model, task: Task) -> TrainConfig {
     training.epochs = options.epochs.unwrap_or(training.epochs);
     training.learning_rate = options.learning_rate.unwrap_or(training.learning_rate);
     training.exponent_learning_rate = options.exponent_learning_rate.unwrap_or(training.exponent_learning_rate);
+    if task == Task::Node && network.needs_gain() {
+        training.weight_decay = DECAY_WITH_GAIN;
+    }
     training.weight_decay = options.weight_decay.unwrap_or(training.weight_decay);
     training.schedule = options.schedule.or(training.schedule);
     training.keep = options.keep.unwrap_or(training.keep);

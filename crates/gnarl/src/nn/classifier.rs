@@ -76,7 +76,7 @@ impl GraphClassifier {
             return Err(gnarl_graph::Error::argument("graph classification", what).into());
         }
         let (hidden, num_classes) = (config.network.hidden, shape.num_classes);
-        let mut encoder = Network::new(&config.network, &Shape { num_classes: hidden, ..*shape }, seed)?;
+        let mut encoder = Network::encoder(&config.network, &Shape { num_classes: hidden, ..*shape }, seed)?;
         let head =
             Linear::kaiming(encoder.params_mut(), "head", hidden, num_classes, true, &mut stream(seed, "head", 0))?
                 .free(encoder.params_mut());

@@ -86,6 +86,12 @@ impl NetworkConfig {
         }
     }
 
+    /// Whether scores need a learned factor ([`gain`](super::gain)): bounded weights all the way, or one linear map of features.
+    pub fn needs_gain(&self) -> bool {
+        let bounded = !self.weights.is_free() || self.backbone.entry().one_map;
+        bounded && !self.head
+    }
+
     /// Refuses what cannot be built, naming the setting and its range.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         let refuse = |what: String| Err(gnarl_graph::Error::argument("model", what));

@@ -157,6 +157,8 @@ pub(crate) struct Entry {
     pub exits: bool,
     /// Whether training one graph of a batch depends on the others, batch normalisation apart.
     pub couples_graphs: bool,
+    /// Whether it is one linear map of propagated features, so that scores are as small as those.
+    pub one_map: bool,
     /// Whether it is made of learners that are trained one after the other (AdaGCN).
     pub has_learners: bool,
     /// What its first layer computes of constant features.
@@ -185,6 +187,7 @@ impl Entry {
             min_layers: 1,
             exits: false,
             couples_graphs: false,
+            one_map: false,
             has_learners: false,
             first_aggregation: FirstAggregation::None,
         }

@@ -7,6 +7,7 @@ use gnarl_graph::random::{Rng, stream};
 
 use super::body::{Body, INPUT_SITE};
 use super::config::{NetworkConfig, Shape};
+use super::gain::Gain;
 use super::init::Init;
 use super::layer::{OperatorScalar, Propagation};
 use super::linear::Input;
@@ -23,11 +24,22 @@ pub struct Network {
     body: Box<dyn Body>,
     /// Of a learnable operator, each with its parameter.
     scalars: Vec<(OperatorScalar, ParamId)>,
+    /// What its scores are multiplied by.
+    gain: Option<Gain>,
 }
 
 impl Network {
     /// Builds the network with parameters drawn from the seed.
     pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
+        let mut network = Self::encoder(config, shape, seed)?;
+        if config.needs_gain() {
+            network.gain = Some(Gain::new(&mut network.params, "gain")?);
+        }
+        Ok(network)
+    }
+
+    /// The same for one whose outputs are representations that somebody reads classes off.
+    pub fn encoder(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         config.check()?;
         let mut params = Params::new(config.weights);
         let rng = &mut stream(seed, "network", 0);
@@ -38,7 +50,7 @@ impl Network {
             params.start_orthogonal(&mut stream(seed, "orthogonal start", 0))?;
         }
         let Shape { in_dim, num_classes, .. } = *shape;
-        Ok(Self { config: config.clone(), in_dim, num_classes, params, body, scalars })
+        Ok(Self { config: config.clone(), in_dim, num_classes, params, body, scalars, gain: None })
     }
 
     /// Its settings.
@@ -80,6 +92,11 @@ impl Network {
     /// Class scores of one learner, whose parameters begin with `learners.i.`; its operator must be a fixed one.
     pub fn learner(&self, i: usize, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         self.body.learner(i, propagation, &drop_input(x, self.config.input_dropout, pass)?, pass)
+    }
+
+    /// What scores are multiplied by, where that is learned.
+    pub fn gain(&self) -> Option<&Gain> {
+        self.gain.as_ref()
     }
 
     /// The scalars that it was built with, as they started; none for a fixed operator.
@@ -125,7 +142,11 @@ impl Network {
     pub fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         let propagation = &*self.propagation(propagation, pass)?;
         let x = &drop_input(x, self.config.input_dropout, pass)?;
-        self.body.forward(propagation, x, pass)
+        let scores = self.body.forward(propagation, x, pass)?;
+        match &self.gain {
+            Some(gain) => gain.apply(&scores, pass),
+            None => Ok(scores),
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub struct TrainConfig {
     pub learning_rate: f64,
     /// Learning rate of operator exponents.
     pub exponent_learning_rate: f64,
-    /// L2 decay, added to the gradient of every weight and bias.
+    /// L2 decay, added to the gradient of everything that is trained but a factor on scores.
     pub weight_decay: f64,
     /// Multiply the learning rate by `factor` every `every` epochs.
     pub schedule: Option<StepSchedule>,
@@ -311,6 +311,11 @@ pub trait Model {
     /// ([`Propagation::rounds`]) at least the rows of the targets, which come first.
     fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> candle_core::Result<Vec<Tensor>>;
 
+    /// Chooses what depends on the data before the first step: it is shown the training items.
+    fn start(&self, _propagation: &Propagation, _x: &Input) -> candle_core::Result<()> {
+        Ok(())
+    }
+
     /// What training minimises: the cross-entropy, summed over the answers.
     fn loss(&self, scores: &[Tensor], targets: &Targets) -> candle_core::Result<Tensor> {
         let mut losses = scores.iter().map(|scores| masked_cross_entropy(scores, &targets.items, &targets.classes));
@@ -330,6 +335,12 @@ impl Model for Network {
 
     fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> candle_core::Result<Vec<Tensor>> {
         Ok(vec![self.forward(propagation, x, pass)?])
+    }
+
+    fn start(&self, propagation: &Propagation, x: &Input) -> candle_core::Result<()> {
+        let Some(gain) = self.gain() else { return Ok(()) };
+        let weights = self.params().weights()?.detached();
+        gain.start(self.params(), &self.forward(propagation, x, &Pass::evaluation(&weights))?)
     }
 }
 
@@ -369,6 +380,7 @@ pub fn train(
     let validate_on = Field::new(propagation, input, &validate_on, model.reach())?;
     let anew = problem.anew.map(|make| (make, input, train_on.clone()));
     let train_on = Field::new(propagation, input, &train_on, model.reach())?;
+    model.start(&train_on.propagation, &train_on.input)?;
     follow(&mut WholeGraph { model, train_on, validate_on, anew }, config, seed, watch)
 }
 
@@ -429,8 +441,9 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
     let mut adam = Adam::new(AdamSettings::default());
     for p in &course.params().list()[positions.clone()] {
         let rate = if p.group == Group::Exponent { config.exponent_learning_rate } else { config.learning_rate };
+        let decay = if p.group == Group::Gain { 0.0 } else { config.weight_decay };
         if p.group != Group::Statistic {
-            adam.add(&p.var, rate, config.weight_decay);
+            adam.add(&p.var, rate, decay);
         }
     }
 

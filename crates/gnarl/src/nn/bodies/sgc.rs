@@ -11,8 +11,10 @@ use crate::nn::params::{ParamId, Params, Pass};
 
 use NetworkOption::{InputDropout, Layers, OrthogonalStart};
 
-pub(in crate::nn) const ENTRY: Entry =
-    Entry::new("sgc", "a linear map of propagated features", build, &[Layers, InputDropout, OrthogonalStart]);
+pub(in crate::nn) const ENTRY: Entry = Entry {
+    one_map: true,
+    ..Entry::new("sgc", "a linear map of propagated features", build, &[Layers, InputDropout, OrthogonalStart])
+};
 
 #[derive(Debug)]
 struct Sgc {

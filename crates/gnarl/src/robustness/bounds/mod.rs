@@ -161,7 +161,12 @@ impl Bounds {
                 h = Input::Dense(plan.output(maps, operator, messages)?);
             }
         }
-        let tail = plan.tail.iter().map(|map| Gains::of(map.weight)).collect::<Result<_>>()?;
+        let mut tail = plan.tail.iter().map(|map| Gains::of(map.weight)).collect::<Result<Vec<_>>>()?;
+        if let Some(gain) = model.network().gain() {
+            let factor = gain.factor(&Pass::evaluation(model.weights()))?;
+            let one = Tensor::eye(model.network().num_classes(), DType::F32, factor.device())?;
+            tail.push(Gains::of(&one.broadcast_mul(&factor)?)?);
+        }
         let gin = plan.backbone == Backbone::Gin;
         Ok(Self { features, rounds, tail, walks, input_norm, structure: Structure::new(model, graph), gin })
     }

@@ -38,7 +38,8 @@ impl<'a> Plan<'a> {
             .iter()
             .map(|(id, tensor)| (model.network().params().get(id).name.as_str(), tensor))
             .collect();
-        named.retain(|name, _| !name.starts_with("operator."));
+        // The factor on scores is one more map behind all of these.
+        named.retain(|name, _| !name.starts_with("operator.") && *name != "gain");
         let plan = Plan::new(&mut named, backbone, config.layers)?;
         match named.keys().min() {
             Some(name) => {
