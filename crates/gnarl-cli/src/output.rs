@@ -157,6 +157,19 @@ pub fn bars(counts: &[usize]) -> String {
     counts.iter().map(|&c| if c == 0 { ' ' } else { LEVELS[(c * LEVELS.len()).div_ceil(most).max(1) - 1] }).collect()
 }
 
+/// What the tests of an inference's own assumption came to, in words; nothing where there was none.
+pub fn untrusted(untrusted: Option<usize>, runs: usize) -> Option<String> {
+    match untrusted? {
+        0 => Some("its idea of clean inputs held on the training graph".into()),
+        all if all == runs => {
+            Some("its idea of clean inputs did not hold on the training graph: answers are plain".into())
+        }
+        some => {
+            Some(format!("its idea of clean inputs did not hold in {some} of {runs} runs: answers there are plain"))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

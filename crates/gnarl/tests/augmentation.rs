@@ -304,7 +304,7 @@ fn influence_through_the_network_is_that_of_the_whole_fisher_information() {
     let mut model = model(Backbone::Gcn, 150).hidden(4);
     (model.network.head_dropout, model.training.keep) = (Some(0.0), Some(Keep::Last));
     let plan = model.plan(Task::Graph).unwrap();
-    let preparation = GraphPreparation::of(&plan, NodeFeatures::of(set.graphs()));
+    let preparation = GraphPreparation::of(&plan, &gnarl::features::Scaler::AsLoaded, NodeFeatures::of(set.graphs()));
     let data = GraphData::new(set.graphs(), Backbone::Gcn, &preparation).unwrap();
     let fold = &folds_of(&set, 4, 5).splits[0];
     let classes_of = |graphs: &[u32]| graphs.iter().map(|&g| set.labels().get(g).unwrap()).collect::<Vec<u32>>();

@@ -54,7 +54,7 @@ fn with_features(graphs: Vec<Graph>, sparse: bool) -> Vec<Graph> {
 }
 
 fn preparation(graphs: &[Graph], operator: OperatorChoice) -> GraphPreparation {
-    GraphPreparation { operator, features: FeatureScaling::AsLoaded, node_features: NodeFeatures::of(graphs) }
+    GraphPreparation { operator, features: gnarl::features::Scaler::AsLoaded, node_features: NodeFeatures::of(graphs) }
 }
 
 fn classifier_config(backbone: Backbone) -> ClassifierConfig {

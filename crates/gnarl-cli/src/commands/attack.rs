@@ -167,7 +167,8 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<output::Either<
     }
     let study = AttackStudy { model, attack, mode, surrogate, known, runs: args.runs, seed: global.seed };
     study.check()?;
-    let bar = progress::steps(&format!("{attack} against {} on {}", model.backbone, data.name), study.epochs()?);
+    let bar =
+        progress::steps(&format!("{attack} against {} on {}", model.backbone, data.name), study.epochs(&benchmark)?);
     let result = study.run(&benchmark, &Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() })?;
     bar.finish_and_clear();
     if result.runs.is_empty() {
@@ -223,6 +224,9 @@ impl Report for AttackReport {
                 ("  clean", line(&defended.clean_accuracy, &defended.clean_difference)),
                 ("  attacked", line(&defended.attacked_accuracy, &defended.attacked_difference)),
             ]);
+            let trusted: Vec<f64> = self.runs.iter().filter_map(|r| r.defended?.trusted).collect();
+            let untrusted = (!trusted.is_empty()).then(|| trusted.iter().filter(|&&t| t == 0.0).count());
+            rows.extend(output::untrusted(untrusted, trusted.len()).map(|line| ("  tested", line)));
         }
         rows.extend([
             ("attack", attack.budget().map_or_else(|_| attack.to_string(), |budget| format!("{attack}, {budget}"))),

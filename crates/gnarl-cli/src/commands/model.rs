@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use gnarl::depth::Kind;
+use gnarl::features::FeatureScaling;
 use gnarl::model::{Model, Section};
 use gnarl::nn::Backbone;
 use gnarl::thesis::Recipe;
@@ -37,8 +38,7 @@ pub struct ModelArgs {
     /// robustness)
     #[arg(long, default_value = "default")]
     pub recipe: Recipe,
-    /// as-loaded or row-normalised [default: by model and recipe]
-    #[arg(long, value_name = "SCALING")]
+    #[arg(long, value_name = "SCALING", help = help_of_features())]
     pub features: Option<String>,
     #[arg(long, value_name = "KIND,…", value_delimiter = ',', help = help_of_policy())]
     pub policy: Vec<PolicyName>,
@@ -86,6 +86,16 @@ fn flags(section: &Section) -> impl Iterator<Item = &'static str> {
 fn help_of_model() -> String {
     let names: Vec<&str> = Backbone::ALL.iter().map(|(name, _)| *name).collect();
     format!("The kind of network: {}", names.join(", "))
+}
+
+/// The ways of scaling features.
+fn help_of_features() -> String {
+    let names: Vec<&str> = FeatureScaling::ALL.iter().map(|scaling| scaling.name()).collect();
+    format!(
+        "What is done to features: {}; auto standardises continuous columns and asks validation nodes about words [default: auto, or \
+         the recipe's]",
+        names.join(", ")
+    )
 }
 
 /// The policies there are.

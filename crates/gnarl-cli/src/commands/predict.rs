@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use gnarl::features::FeatureScaling;
+use gnarl::features::{FeatureScaling, Scaler};
 use gnarl::inference::{External, Inference, Reading};
 use gnarl::model::Fitted;
 use gnarl::thesis::inference_values::thesis_inference;
@@ -236,7 +236,9 @@ fn with_program(
         }
         None => (data.graph()?.clone(), Vec::new()),
     };
-    let graph = args.features.unwrap_or(FeatureScaling::AsLoaded).scaled(&graph)?;
+    // An outside program has its own idea of features: nothing is done to them unless asked.
+    let scaling = args.features.unwrap_or(FeatureScaling::AsLoaded);
+    let graph = Scaler::fit(scaling, [&graph].into_iter())?.scaled(&graph)?;
     let train: Vec<u32> =
         splits.first().map_or_else(|| (0..graph.num_nodes() as u32).collect(), |s| s.train().to_vec());
     let choice = choice.map(|choice| thesis_inference(choice, &data.name));

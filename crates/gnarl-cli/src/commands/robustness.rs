@@ -177,7 +177,7 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Eit
     let study = RobustnessStudy { model, settings, runs: args.runs, seed: global.seed };
     let plan = model.plan(task)?;
     study.settings.iter().try_for_each(|settings| settings.check(benchmark.content.graph()?))?;
-    let total = study.epochs()? + 1 + study.settings.len() as u64;
+    let total = study.epochs(&benchmark)? + 1 + study.settings.len() as u64;
     let bar = progress::steps(&format!("{} on {}", model.backbone, data.name), total);
     let watch = RobustnessWatch {
         training: Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() },

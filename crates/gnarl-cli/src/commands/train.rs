@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::augment::{Augment, Copies, Corruption, Draws, Through};
+use gnarl::features::FeatureScaling;
 use gnarl::model::fit::FitOptions;
 use gnarl::model::{Model, TrainingCorruption};
 use gnarl::study::Accuracy;
@@ -196,6 +197,9 @@ pub struct TrainReport {
     /// What a learnable operator's scalars came to, over the runs.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "as_object")]
     operator_parameters: Vec<(String, Accuracy)>,
+    /// How features were scaled, in words.
+    #[serde(skip)]
+    scalings: String,
     /// The initialisations tried, where each run chose one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     initialisations: Vec<InitialisationReport>,
@@ -337,12 +341,23 @@ fn report(
         influence,
         certainty,
         operator_parameters: result.operator_parameters()?,
+        scalings: scalings(&result),
         initialisations: result.initialisations(),
         runs: result.runs.iter().map(|run| describe(run, args.curves)).collect::<Result<_, _>>()?,
         written: written.iter().map(|file| file.display().to_string()).collect(),
         saved,
         asked,
     })
+}
+
+/// `row-normalised`, or `row-normalised in 7 runs, as-loaded in 3` where each run chose.
+fn scalings(result: &TrainResult) -> String {
+    let count = |scaling: FeatureScaling| result.runs.iter().filter(|run| run.features == scaling).count();
+    let used = FeatureScaling::ALL.iter().map(|&scaling| (scaling, count(scaling))).filter(|(_, runs)| *runs > 0);
+    match used.collect::<Vec<_>>()[..] {
+        [(one, _)] => one.to_string(),
+        ref several => several.iter().map(|(s, runs)| format!("{s} in {runs} runs")).collect::<Vec<_>>().join(", "),
+    }
 }
 
 /// One run for the JSON, with its curves where asked.
@@ -379,6 +394,7 @@ impl TrainReport {
             let degrees = if *keep_degrees { "; degree features of the graphs before it" } else { "" };
             rows.push(("corrupted", format!("{} % of the training graphs' edges{degrees}", real(100.0 * edges.share))));
         }
+        rows.push(("features", self.scalings.clone()));
         rows.push(("operator", model.operator.to_string()));
         for (axis, choice, plain) in [
             ("depth", model.depth.name(), model.depth.exits().is_none()),
@@ -476,6 +492,7 @@ impl Report for TrainReport {
                 inference.plain_test_accuracy.text(),
                 difference(&inference.minus_plain)
             );
+            text += &output::untrusted(inference.untrusted_runs, self.runs.len()).map_or(String::new(), |s| s + "\n");
         }
         if let Some(depth) = &self.depth {
             text += &depth_text(depth);

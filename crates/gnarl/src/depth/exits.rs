@@ -85,8 +85,7 @@ impl ExitNetwork {
             };
             let scalars = if t == 0 { &[] } else { shape.scalars };
             let scalars = add_scalars(&mut params, &format!("operator.{t}"), scalars, rng)?;
-            let gain =
-                config.needs_gain().then(|| Gain::new(&mut params, &format!("exits.{t}.gain"))).transpose()?;
+            let gain = config.gain.then(|| Gain::new(&mut params, &format!("exits.{t}.gain"))).transpose()?;
             stages.push(Parts { hidden, exit, gain, scalars, params: from..params.list().len() });
         }
         if config.orthogonal_start {

@@ -28,6 +28,8 @@ pub struct CleanCrf {
     pub stop_early: bool,
     /// Whether sigma is chosen on validation nodes.
     pub tune: bool,
+    /// Whether what is taken for clean has to prove itself on the training graph; where it does not, answers are plain.
+    pub check: bool,
 }
 
 /// How much an input's own answer counts beside that of cleaned ones: little, since it is the one that was attacked.
@@ -36,7 +38,16 @@ const SIGMA: f64 = 0.05;
 impl CleanCrf {
     /// RobustCRF's L = 5, and K = 2 on structure.
     pub const fn new() -> Self {
-        Self { on: None, neighbours: 5, updates: None, sigma: None, hard: false, stop_early: false, tune: false }
+        Self {
+            on: None,
+            neighbours: 5,
+            updates: None,
+            sigma: None,
+            hard: false,
+            stop_early: false,
+            tune: false,
+            check: true,
+        }
     }
 
     fn crf(&self) -> Crf {
@@ -69,6 +80,12 @@ impl Choice for CleanCrf {
         STOP_EARLY,
         Setting::new("tune", "BOOL", "choose sigma by the accuracy on validation nodes [default: false]")
             .flag("inference-tune"),
+        Setting::new(
+            "check",
+            "BOOL",
+            "answer plainly where the idea of clean inputs does not prove itself on the training graph [default: true]",
+        )
+        .flag("inference-check"),
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
@@ -99,8 +116,14 @@ impl Method for CleanCrf {
 
     fn learn(&self, model: &dyn Classifier, trained_on: &Graph, train: &[u32]) -> Result<Option<Prior>> {
         Ok(Some(match self.on.unwrap_or(Perturbed::Features) {
-            Perturbed::Features => Prior::Features(CleanFeatures::fit(trained_on, train)?),
-            Perturbed::Structure => Prior::Edges(CleanEdges::fit(model, trained_on)?),
+            Perturbed::Features => {
+                let prior = CleanFeatures::fit(trained_on, train)?;
+                Prior::Features(if self.check { prior.tested(model, trained_on, &self.crf())? } else { prior })
+            }
+            Perturbed::Structure => {
+                let prior = CleanEdges::fit(model, trained_on)?;
+                Prior::Edges(if self.check { prior.tested(model, trained_on, &self.crf())? } else { prior })
+            }
         }))
     }
 

@@ -9,12 +9,15 @@
 //!
 //! The prior knows the graph the model was trained on, never the attack: where that graph was poisoned itself, nothing is seen.
 
-use gnarl_graph::random::Rng;
+use std::collections::BTreeSet;
+
+use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{DenseMatrix, Graph};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::crf::{Crf, Neighbourhood};
+use super::trial::Trial;
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 
@@ -24,7 +27,18 @@ use crate::error::{Error, Result};
 pub struct CleanEdges {
     /// How much the model's answers agree along edges, on average.
     agreement: f64,
+    /// The largest share of edges put in that it may be asked to see: beyond, a graph is its own neighbour. Infinite where nobody tested;
+    /// stored as nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trusted: Option<f64>,
 }
+
+/// Shares of edges to put in, in a trial.
+const TRIAL_SHARES: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
+/// Neighbours of a graph in a trial, and no neighbours of those: enough to see whether they help.
+const TRIAL_NEIGHBOURS: usize = 3;
+/// Between two shares that were tried, it is trusted this far beyond the lower one.
+const BEYOND: f64 = 1.5;
 
 /// The largest share of edges that may be taken for put in.
 const MOST_PUT_IN: f64 = 0.5;
@@ -33,13 +47,45 @@ impl CleanEdges {
     /// Learns from the graph the model was trained on.
     pub fn fit(model: &dyn Classifier, graph: &Graph) -> Result<Self> {
         let answer = Crf::new(1.0).output(model.scores(graph)?)?;
-        Ok(Self { agreement: mean(&agreements(graph, &answer)) })
+        Ok(Self { agreement: mean(&agreements(graph, &answer)), trusted: None })
+    }
+
+    /// The same, trusted as far as it proves itself on the graph that the model was trained on: edges between nodes of different answers are put
+    /// in, and answers with neighbours must agree with those on the clean graph more often than answers without, by more than the
+    /// standard error of that difference.
+    pub fn tested(self, model: &dyn Classifier, graph: &Graph, crf: &Crf) -> Result<Self> {
+        let clean = Trial::classes(&Crf::new(1.0).output(model.scores(graph)?)?);
+        let crf = Crf {
+            neighbours: crf.neighbours.min(TRIAL_NEIGHBOURS),
+            updates: crf.updates.min(1),
+            stop_early: false,
+            ..*crf
+        };
+        let untested = Self { trusted: None, ..self };
+        let mut trusted = 0.0;
+        for share in TRIAL_SHARES {
+            let Some(changed) = with_foreign_edges(graph, &clean, share)? else { break };
+            let trial = Trial::new(model, &untested, &crf, &changed, &clean)?;
+            if trial.harms() {
+                break;
+            }
+            if trial.helps() {
+                trusted = share;
+            }
+        }
+        Ok(Self { trusted: Some(trusted), ..self })
+    }
+
+    /// The largest share of edges put in that it sees; `None` where it was not tested.
+    pub fn trusted(&self) -> Option<f64> {
+        self.trusted
     }
 
     /// Refuses what no graph could have taught, as from a broken file.
     pub(super) fn check(&self) -> Result<()> {
         // A mean of products of probabilities, which sum to one up to rounding.
-        if (0.0..=1.0 + 1e-5).contains(&self.agreement) {
+        let trust = self.trusted.is_none_or(|share| (0.0..=1.0).contains(&share));
+        if (0.0..=1.0 + 1e-5).contains(&self.agreement) && trust {
             return Ok(());
         }
         let what = format!("an agreement of {} must lie in 0 to 1", self.agreement);
@@ -50,7 +96,8 @@ impl CleanEdges {
     fn chances(&self, graph: &Graph, answer: &DenseMatrix<f32>) -> Option<Vec<f64>> {
         let agree = agreements(graph, answer);
         let put_in = ((self.agreement - mean(&agree)) / self.agreement.max(f64::MIN_POSITIVE)).clamp(0.0, MOST_PUT_IN);
-        if put_in == 0.0 || agree.is_empty() {
+        let is_beyond = self.trusted.is_some_and(|trusted| put_in > BEYOND * trusted);
+        if put_in == 0.0 || agree.is_empty() || is_beyond {
             return None;
         }
         let (nodes, edges) = (graph.num_nodes() as f64, graph.num_edges() as f64);
@@ -75,6 +122,29 @@ impl CleanEdges {
         };
         Some(graph.edges().zip(&agree).map(chance).collect())
     }
+}
+
+/// The graph with new edges between nodes of different classes, a share of its own; `None` where there is no room for one.
+fn with_foreign_edges(graph: &Graph, classes: &[usize], share: f64) -> Result<Option<Graph>> {
+    let wanted = (share * graph.num_edges() as f64).ceil() as usize;
+    let nodes = graph.num_nodes() as u32;
+    if nodes < 2 || wanted == 0 {
+        return Ok(None);
+    }
+    let rng = &mut stream(0, "a trial of clean edges", wanted as u64);
+    let mut added = BTreeSet::new();
+    // A graph may be nearly complete, or of one class: it is not looked for longer than this.
+    for _ in 0..20 * wanted {
+        let (u, v) = (rng.random_range(0..nodes), rng.random_range(0..nodes));
+        if classes[u as usize] != classes[v as usize] && !graph.has_edge(u, v) {
+            added.insert((u.min(v), u.max(v)));
+        }
+        if added.len() == wanted {
+            break;
+        }
+    }
+    let added: Vec<(u32, u32)> = added.into_iter().collect();
+    Ok((!added.is_empty()).then(|| graph.add_edges(&added)).transpose()?.map(|(graph, _)| graph))
 }
 
 /// How likely the two ends of every edge are of one class.
@@ -106,7 +176,6 @@ impl Neighbourhood for CleanEdges {
 mod tests {
     use super::*;
     use crate::classifier::FromFn;
-    use gnarl_graph::random::stream;
 
     /// Two groups of 60 nodes; the model knows the groups.
     fn scene() -> (Graph, impl Classifier) {

@@ -5,16 +5,20 @@
 //! spread is the noise's. A neighbour is then drawn from what Bayes' rule leaves of every entry, `x = v + noise` with `v` zero or
 //! one of the values. An input without noise is its own neighbour, so clean answers stay as they are.
 //!
+//! That features are like that is an assumption, and it is tested on the training graph before it is used ([`CleanFeatures::tested`]).
 //! The prior knows the training nodes alone; the noise's spread is read off the input, never told by the attack. Noise that is
 //! not spread over the zeros, as a chosen change of a few entries, is not seen by it.
 
-use gnarl_graph::random::Rng;
+use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph};
 use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::balls::dense_features;
-use super::crf::Neighbourhood;
+use super::crf::{Crf, Neighbourhood};
+use super::trial::Trial;
+use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 
 /// What clean features look like.
@@ -29,6 +33,10 @@ pub struct CleanFeatures {
     spread: f64,
     /// The sum of absolute values that every clean row has, if they agree on one.
     row_total: Option<f64>,
+    /// The largest deviation of noise that it may be asked to take away: beyond, an input is its own neighbour. Infinite where nobody
+    /// tested; stored as nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    trusted: Option<f64>,
 }
 
 /// Values kept to describe those that are not zero.
@@ -74,7 +82,38 @@ impl CleanFeatures {
         values.sort_unstable_by(f64::total_cmp);
         let quantile = |i: usize| values[(2 * i + 1) * values.len() / (2 * NUM_VALUES)];
         let kept = if values.len() <= NUM_VALUES { values.clone() } else { (0..NUM_VALUES).map(quantile).collect() };
-        Ok(Self { odds: odds.collect(), values: kept, spread, row_total: one_total.then(|| totals[0]) })
+        Ok(Self { odds: odds.collect(), values: kept, spread, row_total: one_total.then(|| totals[0]), trusted: None })
+    }
+
+    /// The same, trusted as far as it proves itself on the graph that it was learned from: noise is put on its features, and answers with
+    /// neighbours must agree with those on clean features more often than answers without, by more than the standard error of that
+    /// difference. Features that are mostly not zero are no words, and it is not trusted at all.
+    pub fn tested(self, model: &dyn Classifier, graph: &Graph, crf: &Crf) -> Result<Self> {
+        let Some(features) = graph.features() else { return Ok(self) };
+        let mut trusted = 0.0;
+        if self.spread == 0.0 {
+            let clean = Trial::classes(&Crf::new(1.0).output(model.scores(graph)?)?);
+            let crf = Crf { neighbours: crf.neighbours.min(TRIAL_NEIGHBOURS), stop_early: false, ..*crf };
+            let row = mean_row_norm(features) / (features.num_cols().max(1) as f64).sqrt();
+            let untested = Self { trusted: None, ..self.clone() };
+            for level in TRIAL_LEVELS {
+                let deviation = level * row;
+                let noisy = with_noise(graph, deviation)?;
+                let trial = Trial::new(model, &untested, &crf, &noisy, &clean)?;
+                if trial.harms() {
+                    break;
+                }
+                if trial.helps() {
+                    trusted = deviation;
+                }
+            }
+        }
+        Ok(Self { trusted: Some(trusted), ..self })
+    }
+
+    /// The largest deviation of noise that it takes away; `None` where it was not tested.
+    pub fn trusted(&self) -> Option<f64> {
+        self.trusted
     }
 
     /// Refuses what no features could have taught, as from a broken file.
@@ -88,6 +127,7 @@ impl CleanFeatures {
             _ if !self.values.iter().all(|v| v.is_finite() && *v != 0.0) => "finite values that are not zero",
             _ if !(self.spread.is_finite() && self.spread >= 0.0) => "a spread of at least 0",
             _ if self.row_total.is_some_and(|total| !positive(total)) => "a sum of rows above 0",
+            _ if self.trusted.is_some_and(|noise| !(noise >= 0.0 && noise.is_finite())) => "trust of at least 0",
             _ => return Ok(()),
         };
         Err(Error::Graph(gnarl_graph::Error::argument("clean features", format!("stored ones need {what}"))))
@@ -104,6 +144,34 @@ impl CleanFeatures {
     }
 }
 
+/// Lengths of a row's noise to try, in lengths of a row.
+const TRIAL_LEVELS: [f64; 6] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0];
+/// Neighbours of an input in a trial: enough to see whether they help.
+const TRIAL_NEIGHBOURS: usize = 3;
+/// Between two levels that were tried, it is trusted this far beyond the lower one.
+const BEYOND: f64 = 1.25;
+
+fn mean_row_norm(features: &Features) -> f64 {
+    let squares: f64 = match features {
+        Features::Dense(m) => m.data().iter().map(|&v| f64::from(v).powi(2)).sum(),
+        Features::Sparse(m) => m.values().iter().map(|&v| f64::from(v).powi(2)).sum(),
+    };
+    (squares / features.num_rows().max(1) as f64).sqrt()
+}
+
+/// The graph with Gaussian noise on every feature, the same for every model.
+fn with_noise(graph: &Graph, deviation: f64) -> Result<Graph> {
+    let mut noisy = dense_features(graph)?;
+    for i in 0..noisy.num_rows() {
+        let rng = &mut stream(0, "a trial of clean features", i as u64);
+        noisy.row_mut(i).iter_mut().for_each(|x| {
+            let z: f64 = StandardNormal.sample(rng);
+            *x += (deviation * z) as f32;
+        });
+    }
+    Ok(graph.clone().with_features(Features::Dense(noisy))?)
+}
+
 /// The deviation of a Gaussian whose absolute values have the median of these entries and of as many zeros as are missing.
 fn spread_around_zero(entries: impl Iterator<Item = f64>, count: usize) -> f64 {
     let mut sizes: Vec<f64> = entries.map(f64::abs).filter(|v| *v > 0.0).collect();
@@ -117,11 +185,11 @@ fn spread_around_zero(entries: impl Iterator<Item = f64>, count: usize) -> f64 {
     *median / 0.674_489_750_196_081_7
 }
 
-/// The chance against an entry being zero, and its value if it is not, as functions of what is seen.
+/// How much more likely an entry is not zero than zero, and its value if it is not, as functions of what is seen.
 struct Table {
     from: f64,
     step: f64,
-    /// Likelihood ratio and mean value, cell by cell.
+    /// Logarithm of the likelihood ratio, and mean value, cell by cell.
     cells: Vec<(f64, f64)>,
 }
 
@@ -130,13 +198,16 @@ impl Table {
         let step = ((to - from) / (CELLS - 1) as f64).max(f64::MIN_POSITIVE);
         let cell = |i: usize| {
             let x = from + i as f64 * step;
+            let logarithm = |v: f64| (2.0 * x * v - v * v) / (2.0 * noise * noise);
+            // Against the largest, so that nothing overflows however small the noise is.
+            let largest = values.iter().map(|&v| logarithm(v)).fold(f64::NEG_INFINITY, f64::max);
             let (mut ratio, mut mean) = (0.0, 0.0);
             for &v in values {
-                let weight = ((2.0 * x * v - v * v) / (2.0 * noise * noise)).min(600.0).exp() / values.len() as f64;
+                let weight = (logarithm(v) - largest).exp() / values.len() as f64;
                 ratio += weight;
                 mean += weight * v;
             }
-            (ratio, if ratio > 0.0 { mean / ratio } else { 0.0 })
+            (largest + ratio.ln(), mean / ratio)
         };
         Self { from, step, cells: (0..CELLS).map(cell).collect() }
     }
@@ -157,7 +228,7 @@ impl Neighbourhood for CleanFeatures {
             return Err(Error::Graph(gnarl_graph::Error::argument("clean features", what)));
         }
         let noise = self.noise(features);
-        if noise <= f64::from(f32::EPSILON) {
+        if noise <= f64::from(f32::EPSILON) || self.trusted.is_some_and(|trusted| noise > BEYOND * trusted) {
             return Ok(None);
         }
         let seen = dense_features(centre)?;
@@ -167,9 +238,8 @@ impl Neighbourhood for CleanFeatures {
         for i in 0..seen.num_rows() {
             let start = values.len();
             for (c, (&x, odds)) in seen.row(i).iter().zip(&self.odds).enumerate() {
-                let (ratio, value) = table.at(f64::from(x));
-                let against_zero = ratio * odds;
-                let chance = against_zero / (1.0 + against_zero);
+                let (log_ratio, value) = table.at(f64::from(x));
+                let chance = 1.0 / (1.0 + (-log_ratio).exp() / odds);
                 if chance > NEVER && rng.random::<f64>() < chance {
                     columns.push(c as u32);
                     values.push(value as f32);
@@ -190,8 +260,6 @@ impl Neighbourhood for CleanFeatures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl_graph::random::stream;
-    use rand_distr::{Distribution, StandardNormal};
 
     /// 300 nodes of 60 words, of which each has about five, rows summing to one.
     fn words() -> Graph {

@@ -8,6 +8,7 @@
 //! | [`crf`] | RobustCRF's update over a tree of neighbours; randomised smoothing is a special case of it |
 //! | [`balls`] | the thesis' neighbours: uniform in a ball of features, or some flips of edges away |
 //! | [`clean_features`], [`clean_edges`] | ours: neighbours that look like clean inputs |
+//! | `trial` | whether those do any good, on the graph that a model was trained on |
 //! | [`external`] | a program in any language as a model, over a line protocol |
 //! | [`size`] | how many neighbours a graph has at least (lemma `crf:lem:size_CRF`) |
 //!
@@ -26,6 +27,7 @@ mod reduced;
 pub mod robust_crf;
 pub mod size;
 pub mod smoothing;
+mod trial;
 
 use gnarl_graph::Graph;
 use gnarl_graph::names::Setting;

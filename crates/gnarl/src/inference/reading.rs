@@ -74,6 +74,16 @@ impl Reading {
         self.inference.method().update().is_none()
     }
 
+    /// How far an inference that tests its own assumption may be trusted: the deviation of noise, or the share of edges put in, beyond
+    /// which it answers plainly. Zero means always plainly; `None` that nothing was tested.
+    pub fn trusted(&self) -> Option<f64> {
+        match &self.prior {
+            Some(Prior::Features(prior)) => prior.trusted(),
+            Some(Prior::Edges(prior)) => prior.trusted(),
+            None => None,
+        }
+    }
+
     /// A distribution over the classes for every node: `[nodes, classes]`. The seed fixes every draw.
     pub fn answer(&self, model: &dyn Classifier, graph: &Graph, seed: u64) -> Result<DenseMatrix<f32>> {
         let method = self.inference.method();

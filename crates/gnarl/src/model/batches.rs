@@ -470,7 +470,7 @@ impl Course for HeadCourse<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::FeatureScaling;
+    use crate::features::Scaler;
     use crate::model::graph_data::{GraphPreparation, NodeFeatures};
     use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, Readout};
     use crate::operator::OperatorChoice;
@@ -488,7 +488,7 @@ mod tests {
         };
         let graphs: Vec<Graph> = (0..129).map(graph).collect();
         let (ids, classes): (Vec<u32>, Vec<u32>) = (0..129).map(|i| (i, i % 3)).unzip();
-        let (operator, features) = (OperatorChoice::Usual, FeatureScaling::AsLoaded);
+        let (operator, features) = (OperatorChoice::Usual, Scaler::AsLoaded);
         let preparation = GraphPreparation { operator, features, node_features: NodeFeatures::of(&graphs) };
         let (free, orthonormal) = (WeightsChoice::FREE, WeightsChoice::Orthonormal(Orthonormal::default()));
         for (backbone, batch_norm, weights) in [

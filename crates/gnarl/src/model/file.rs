@@ -16,6 +16,7 @@ use super::{Model, Plan};
 use crate::classifier::{EarlyExit, WhiteBox};
 use crate::depth::{ExitNetwork, Policy};
 use crate::error::{Error, Result};
+use crate::features::Scaler;
 use crate::inference::Reading;
 use crate::nn::{GraphClassifier, Network, OperatorScalar, Params, Shape};
 use crate::operator::OperatorChoice;
@@ -33,6 +34,7 @@ struct Description {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     node_features: Option<NodeFeatures>,
     mean_log_degree: f64,
+    scaler: Scaler,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     policy: Option<Policy>,
     reading: Reading,
@@ -49,7 +51,7 @@ struct Version {
     version: u32,
 }
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const KEY: &str = "gnarl";
 const PARTS: [&str; 3] = ["split.train", "split.validation", "split.test"];
 
@@ -67,6 +69,7 @@ impl Fitted {
             own_features: self.inputs.own_features,
             node_features: self.inputs.node_features,
             mean_log_degree: self.mean_log_degree,
+            scaler: self.scaler.clone(),
             policy: match &self.learned {
                 Learned::Exits(early) => Some(early.policy.clone()),
                 _ => None,
@@ -121,6 +124,14 @@ impl Description {
     fn fitted(self, tensors: &HashMap<String, Tensor>) -> Result<Fitted> {
         let wrong = |what: String| Error::Graph(gnarl_graph::Error::argument("model", what));
         let plan = self.model.plan(self.task)?;
+        self.scaler.check(self.in_dim)?;
+        if plan.features != self.scaler.scaling() {
+            return Err(wrong(format!(
+                "features are {}, and what is stored is {}",
+                plan.features,
+                self.scaler.scaling()
+            )));
+        }
         let scalars = scalars(&plan);
         let shape = Shape {
             in_dim: self.in_dim,
@@ -159,6 +170,7 @@ impl Description {
             learned,
             classes: self.classes,
             mean_log_degree: self.mean_log_degree,
+            scaler: self.scaler,
             inputs: Inputs { own_features: self.own_features, node_features: self.node_features },
             reading: self.reading,
             trained_on: TrainedOn {

@@ -1,5 +1,6 @@
 //! From a model and data to a fitted model.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -9,10 +10,10 @@ use super::fit_graphs::{PreparedSet, SetSource};
 use super::fit_node::OnGraph;
 use super::fitted::{Fitted, Learned, TrainedOn};
 use super::graph_data::Inputs;
-use super::report::{FitReport, Tried, refused};
+use super::report::{FitReport, Tried, TriedScaling, refused};
 use super::{Model, Plan, fit_graphs, fit_node};
 use crate::error::{Error, Result};
-use crate::features::FeatureScaling;
+use crate::features::{FeatureKind, FeatureScaling, Scaler};
 use crate::inference::Reading;
 use crate::operator::{OperatorChoice, Prepared};
 use crate::train::Watch;
@@ -53,13 +54,21 @@ impl Model {
                 let Some(labels) = graph.labels().cloned() else {
                     return Err(refused("the graph has no labels to learn from"));
                 };
-                let prepared = candidates.iter().map(|_| OnceLock::new()).collect();
-                ReadyData::Graph { graph: plan.prepared(graph)?, labels, prepared }
+                let graph = plan.model.defense.method().purified(graph)?;
+                let scalings = plan.scalings(FeatureKind::of([&graph].into_iter()));
+                let scaled = scalings.into_iter().map(|scaling| {
+                    let scaler = Scaler::fit(scaling, [&graph].into_iter())?;
+                    let prepared = candidates.iter().map(|_| OnceLock::new()).collect();
+                    Ok(ScaledGraph { graph: scaler.scaled(&graph)?, scaler, prepared })
+                });
+                ReadyData::Graph { labels, scaled: scaled.collect::<Result<_>>()? }
             }
             Content::Graphs(set) => {
-                refuse_idle_scaling(self.features, set.graphs())?;
+                let kind = FeatureKind::of(set.graphs().iter());
+                refuse_idle_scaling(self.features, kind)?;
                 let prepared = candidates.iter().map(|_| OnceLock::new()).collect();
-                ReadyData::Graphs { source: SetSource::new(set, &plan, &options)?, prepared }
+                let scaling = plan.scalings(kind)[0];
+                ReadyData::Graphs { source: SetSource::new(set, &plan, &options)?, scaling, prepared }
             }
         };
         let fingerprint = content.fingerprint();
@@ -81,8 +90,25 @@ pub struct Ready {
 
 #[derive(Debug)]
 enum ReadyData {
-    Graph { graph: Graph, labels: Labels, prepared: Vec<OnceLock<Prepared>> },
-    Graphs { source: SetSource, prepared: Vec<OnceLock<PreparedSet>> },
+    /// One graph, in every way of scaling that is tried.
+    Graph { labels: Labels, scaled: Vec<ScaledGraph> },
+    /// A set, whose scaling may have to learn from the training graphs of a split: what is kept does not.
+    Graphs { source: SetSource, scaling: FeatureScaling, prepared: Vec<OnceLock<PreparedSet>> },
+}
+
+/// A graph with its features scaled, made ready for each operator that is tried.
+#[derive(Debug)]
+struct ScaledGraph {
+    scaler: Scaler,
+    graph: Graph,
+    prepared: Vec<OnceLock<Prepared>>,
+}
+
+/// What fitting to one graph came to.
+struct OnNodes {
+    learned: Learned,
+    report: FitReport,
+    mean_log_degree: f64,
 }
 
 impl Ready {
@@ -93,65 +119,142 @@ impl Ready {
 
     /// Fits to the training items of a split.
     pub fn fit(&self, split: &Split, seed: u64, watch: &Watch<'_>) -> Result<Fitted> {
-        let start = Instant::now();
         match &self.data {
-            ReadyData::Graph { graph, labels, prepared } => {
-                let attempt = |candidate: usize| {
-                    let plan = &self.candidates[candidate];
-                    let make = || Prepared::new(graph, plan.network.backbone, plan.model.operator);
-                    let prepared = once(&prepared[candidate], make)?;
-                    let on = OnGraph { graph, labels, prepared, split };
-                    Ok((fit_node::fit(plan, &on, seed, watch)?, prepared.mean_log_degree))
-                };
-                let settled = settle(&self.candidates, watch, attempt, |((_, report), _)| report)?;
-                let Settled { candidate, fitted: ((learned, report), mean_log_degree), tried } = settled;
-                let plan = self.candidates[candidate].clone();
-                let reading = read_off(&plan, &learned, graph, split, seed)?;
-                let interrupted = report.interrupted || watch.stopped();
-                let seconds = start.elapsed().as_secs_f64();
-                Ok(Fitted {
-                    learned,
-                    classes: (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect(),
-                    mean_log_degree,
-                    inputs: Inputs::of_graph(graph),
-                    reading,
-                    trained_on: self.trained_on(split),
-                    seed,
-                    report: FitReport { tried, seconds, interrupted, ..report },
-                    plan,
-                })
-            }
-            ReadyData::Graphs { source, prepared } => {
-                let attempt = |candidate: usize| {
-                    let plan = &self.candidates[candidate];
-                    let prepared = once(&prepared[candidate], || source.prepared(plan))?;
-                    Ok((
-                        fit_graphs::fit(plan, source, prepared, split, &self.options, seed, watch)?,
-                        prepared.mean_log_degree(),
-                    ))
-                };
-                let settled = settle(&self.candidates, watch, attempt, |((_, report), _)| report)?;
-                let Settled { candidate, fitted: ((classifier, report), mean_log_degree), tried } = settled;
-                let labels = source.labels();
-                let interrupted = report.interrupted || watch.stopped();
-                Ok(Fitted {
-                    plan: self.candidates[candidate].clone(),
-                    learned: Learned::Graphs(classifier),
-                    classes: (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect(),
-                    mean_log_degree,
-                    inputs: source.inputs(),
-                    reading: Reading::default(),
-                    trained_on: self.trained_on(split),
-                    seed,
-                    report: FitReport { tried, interrupted, ..report },
-                })
+            ReadyData::Graph { labels, scaled } => self.fit_graph(labels, scaled, split, seed, watch),
+            ReadyData::Graphs { source, scaling, prepared } => {
+                self.fit_graphs(source, *scaling, prepared, split, seed, watch)
             }
         }
+    }
+
+    fn fit_graph(
+        &self,
+        labels: &Labels,
+        scaled: &[ScaledGraph],
+        split: &Split,
+        seed: u64,
+        watch: &Watch<'_>,
+    ) -> Result<Fitted> {
+        let start = Instant::now();
+        let attempt = |on: &ScaledGraph, candidate: usize| {
+            let plan = &self.candidates[candidate];
+            let make = || Prepared::new(&on.graph, plan.network.backbone, plan.model.operator);
+            let prepared = once(&on.prepared[candidate], make)?;
+            let on = OnGraph { graph: &on.graph, labels, prepared, split };
+            let (learned, report) = fit_node::fit(plan, &on, seed, watch)?;
+            Ok(OnNodes { learned, report, mean_log_degree: prepared.mean_log_degree })
+        };
+        let items = split.val().iter().filter(|&&u| labels.get(u).is_some()).count();
+        let (on, first, scalings) = settle_scaling(scaled, items, watch, |on| attempt(on, 0))?;
+        let first = Cell::new(Some(first));
+        let again = |candidate: usize| match first.take() {
+            Some(first) if candidate == 0 => Ok(first),
+            _ => attempt(on, candidate),
+        };
+        let settled = settle(&self.candidates, watch, again, |fitted| &fitted.report)?;
+        let Settled { candidate, fitted: OnNodes { learned, report, mean_log_degree }, tried } = settled;
+        let plan = self.candidates[candidate].scaled_by(&on.scaler);
+        let reading = read_off(&plan, &learned, &on.graph, split, seed)?;
+        let (trusted, interrupted) = (reading.trusted(), report.interrupted || watch.stopped());
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Fitted {
+            learned,
+            classes: (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect(),
+            mean_log_degree,
+            scaler: on.scaler.clone(),
+            inputs: Inputs::of_graph(&on.graph),
+            reading,
+            trained_on: self.trained_on(split),
+            seed,
+            report: FitReport { tried, scalings, trusted, seconds, interrupted, ..report },
+            plan,
+        })
+    }
+
+    fn fit_graphs(
+        &self,
+        source: &SetSource,
+        scaling: FeatureScaling,
+        prepared: &[OnceLock<PreparedSet>],
+        split: &Split,
+        seed: u64,
+        watch: &Watch<'_>,
+    ) -> Result<Fitted> {
+        let scaler = source.scaler(scaling, split)?;
+        let attempt = |candidate: usize| {
+            let plan = &self.candidates[candidate];
+            let own;
+            let prepared = match scaler {
+                Scaler::Standardised(_) => {
+                    own = source.prepared(plan, &scaler)?;
+                    &own
+                }
+                _ => once(&prepared[candidate], || source.prepared(plan, &scaler))?,
+            };
+            let on = fit_graphs::OnSet { source, prepared, scaler: &scaler, split };
+            Ok((fit_graphs::fit(plan, &on, &self.options, seed, watch)?, prepared.mean_log_degree()))
+        };
+        let settled = settle(&self.candidates, watch, attempt, |((_, report), _)| report)?;
+        let Settled { candidate, fitted: ((classifier, report), mean_log_degree), tried } = settled;
+        let labels = source.labels();
+        let interrupted = report.interrupted || watch.stopped();
+        Ok(Fitted {
+            plan: self.candidates[candidate].scaled_by(&scaler),
+            learned: Learned::Graphs(classifier),
+            classes: (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect(),
+            mean_log_degree,
+            scaler,
+            inputs: source.inputs(),
+            reading: Reading::default(),
+            trained_on: self.trained_on(split),
+            seed,
+            report: FitReport { tried, interrupted, ..report },
+        })
     }
 
     fn trained_on(&self, split: &Split) -> TrainedOn {
         TrainedOn { dataset: self.name.clone(), fingerprint: self.fingerprint, split: split.clone() }
     }
+}
+
+/// The way of scaling to keep, with what fitting came to there: the usual one, unless validation nodes are right about another by more
+/// than two standard errors of an accuracy. Without validation nodes, the usual one.
+fn settle_scaling<'a>(
+    scaled: &'a [ScaledGraph],
+    validation_nodes: usize,
+    watch: &Watch<'_>,
+    attempt: impl Fn(&'a ScaledGraph) -> Result<OnNodes>,
+) -> Result<(&'a ScaledGraph, OnNodes, Vec<TriedScaling>)> {
+    let Some((usual, others)) = scaled.split_first() else { return Err(refused("there is no way of scaling to try")) };
+    let mut best = (usual, attempt(usual)?);
+    let mut tried = Vec::new();
+    let noted = |on: &ScaledGraph, fitted: &OnNodes| TriedScaling {
+        scaling: on.scaler.scaling(),
+        val_accuracy: fitted.report.val_accuracy,
+    };
+    for other in others.iter().filter(|_| validation_nodes > 0) {
+        if watch.stopped() {
+            break;
+        }
+        if tried.is_empty() {
+            tried.push(noted(usual, &best.1));
+        }
+        // An input so large that training diverges is not better.
+        let fitted = match attempt(other) {
+            Err(Error::Diverged { .. }) => continue,
+            fitted => fitted?,
+        };
+        tried.push(noted(other, &fitted));
+        if let (Some(so_far), Some(now)) = (best.1.report.val_accuracy, fitted.report.val_accuracy) {
+            let share = so_far / 100.0;
+            let error = 100.0 * (share * (1.0 - share) / validation_nodes as f64).sqrt();
+            if now > so_far + 2.0 * error {
+                best = (other, fitted);
+            }
+        }
+    }
+    let (on, fitted) = best;
+    Ok((on, fitted, tried))
 }
 
 /// How answers are read off a model that was just trained; sigma and radius chosen on validation nodes where that is asked for.
@@ -230,14 +333,14 @@ fn settle<T>(
 }
 
 /// Refuses a scaling that was asked for and would leave every graph of a set as it is, as it does with one-hot node labels and degrees.
-fn refuse_idle_scaling(asked: Option<FeatureScaling>, graphs: &[Graph]) -> Result<()> {
-    let Some(scaling) = asked.filter(|scaling| *scaling != FeatureScaling::AsLoaded) else { return Ok(()) };
-    let stays = |graph: &Graph| graph.features().is_none_or(|features| scaling.apply(features) == *features);
-    match graphs.iter().all(stays) {
-        true => {
+fn refuse_idle_scaling(asked: Option<FeatureScaling>, kind: FeatureKind) -> Result<()> {
+    match asked {
+        Some(scaling @ (FeatureScaling::RowNormalised | FeatureScaling::Standardised))
+            if kind == FeatureKind::Plain =>
+        {
             let what = format!("{scaling} would change nothing: every node's features are one-hot");
             Err(GraphError::setting("features", what).into())
         }
-        false => Ok(()),
+        _ => Ok(()),
     }
 }

@@ -18,6 +18,7 @@ use super::report::{FitReport, FreshHeadReport, refused};
 use crate::augment::transform::{copy_all, transform_all};
 use crate::augment::{Copies, GraphTransform};
 use crate::error::Result;
+use crate::features::{FeatureScaling, Scaler};
 use crate::nn::GraphClassifier;
 use crate::train::{Trained, Watch};
 
@@ -61,9 +62,15 @@ impl SetSource {
         Ok(Self { graphs, training, is_corrupted, labels: set.labels().clone(), node_features })
     }
 
+    /// A scaling with what the training graphs of a split say.
+    pub(super) fn scaler(&self, scaling: FeatureScaling, split: &Split) -> Result<Scaler> {
+        let training = split.train().iter().filter_map(|&g| self.training.get(g as usize));
+        Ok(Scaler::fit(scaling, training)?)
+    }
+
     /// The graphs made ready for an operator.
-    pub(super) fn prepared(&self, plan: &Plan) -> Result<PreparedSet> {
-        let preparation = GraphPreparation::of(plan, self.node_features);
+    pub(super) fn prepared(&self, plan: &Plan, scaler: &Scaler) -> Result<PreparedSet> {
+        let preparation = GraphPreparation::of(plan, scaler, self.node_features);
         let make = |graphs: &[Graph]| GraphData::new(graphs, plan.network.backbone, &preparation);
         let data = make(&self.graphs)?;
         let corrupted = self.is_corrupted.then(|| make(&self.training)).transpose()?;
@@ -103,17 +110,24 @@ impl PreparedSet {
     }
 }
 
+/// A set that is made ready for an operator, and a split of its graphs.
+pub(super) struct OnSet<'a> {
+    pub source: &'a SetSource,
+    pub prepared: &'a PreparedSet,
+    pub scaler: &'a Scaler,
+    pub split: &'a Split,
+}
+
 /// Trains a classifier on the training graphs of a split, with the head that the data axis asks for.
 pub(super) fn fit(
     plan: &Plan,
-    source: &SetSource,
-    prepared: &PreparedSet,
-    split: &Split,
+    on: &OnSet<'_>,
     options: &FitOptions,
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<(GraphClassifier, FitReport)> {
     let start = Instant::now();
+    let OnSet { source, prepared, scaler, split } = *on;
     let data = prepared.training_data();
     let classifier = GraphClassifier::new(&plan.classifier(), &data.shape(source.labels.num_classes()), seed)?;
     let evaluation = |items: &[u32]| {
@@ -137,7 +151,7 @@ pub(super) fn fit(
     let (trained, copy_seconds) = match augment.method().transform() {
         None => (train(&train_on)?, None),
         Some((transform, copies)) => {
-            let (trained, seconds) = with_copies(plan, source, (transform, copies), &train_on, seed, train)?;
+            let (trained, seconds) = with_copies(plan, (source, scaler), (transform, copies), &train_on, seed, train)?;
             (trained, Some(seconds))
         }
     };
@@ -178,7 +192,7 @@ pub(super) fn fit(
 /// took.
 fn with_copies(
     plan: &Plan,
-    source: &SetSource,
+    (source, scaler): (&SetSource, &Scaler),
     (transform, copies): (&dyn GraphTransform, Copies),
     on: &TrainingSet<'_>,
     seed: u64,
@@ -186,7 +200,7 @@ fn with_copies(
 ) -> Result<(Trained, f64)> {
     let keep_originals = copies == Copies::Fixed;
     let originals: Vec<&Graph> = on.graphs.iter().map(|&g| &source.training[g as usize]).collect();
-    let preparation = GraphPreparation::of(plan, source.node_features);
+    let preparation = GraphPreparation::of(plan, scaler, source.node_features);
     let nanoseconds = AtomicU64::new(0);
     let make = |epoch: usize| {
         let start = Instant::now();

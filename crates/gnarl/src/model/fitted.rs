@@ -9,6 +9,7 @@ use super::{Model, Plan, batches};
 use crate::classifier::{Classifier, EarlyExit, WhiteBox};
 use crate::depth::{Answers, Policy, Structure};
 use crate::error::Result;
+use crate::features::Scaler;
 use crate::inference::{Inference, Reading};
 use crate::nn::GraphClassifier;
 use crate::train::argmax;
@@ -24,6 +25,8 @@ pub struct Fitted {
     pub(super) classes: Vec<String>,
     /// Mean of `ln(degree + 1)` over the training graphs, for PNA.
     pub(super) mean_log_degree: f64,
+    /// How features are scaled, with what was learned for it.
+    pub(super) scaler: Scaler,
     pub(super) inputs: Inputs,
     pub(super) reading: Reading,
     pub(super) trained_on: TrainedOn,
@@ -103,6 +106,11 @@ impl Fitted {
         &self.report
     }
 
+    /// How it scales features.
+    pub fn scaler(&self) -> &Scaler {
+        &self.scaler
+    }
+
     /// What it was trained on.
     pub fn trained_on(&self) -> &TrainedOn {
         &self.trained_on
@@ -139,13 +147,13 @@ impl Fitted {
     /// such graphs, with [`network`](Self::network).
     pub fn prepared(&self, graph: &Graph) -> Result<Graph> {
         self.check_columns(graph)?;
-        self.plan.prepared(graph)
+        Ok(self.scaler.scaled(&self.plan.model.defense.method().purified(graph)?)?)
     }
 
     /// A graph with its features scaled as the network takes them, before any defence: what an attacker changes.
     pub fn scaled(&self, graph: &Graph) -> Result<Graph> {
         self.check_columns(graph)?;
-        Ok(self.plan.features.scaled(graph)?)
+        Ok(self.scaler.scaled(graph)?)
     }
 
     /// The model on graphs that are [`scaled`](Self::scaled): the defence is gone over, answers are those of a plain forward pass. What
@@ -236,7 +244,7 @@ impl Fitted {
                 let data = GraphData::new(
                     &graphs,
                     self.plan.network.backbone,
-                    &GraphPreparation::of(&self.plan, node_features),
+                    &GraphPreparation::of(&self.plan, &self.scaler, node_features),
                 )?;
                 if data.in_dim() != self.in_dim() {
                     let what =

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use crate::error::Result;
-use crate::features::FeatureScaling;
+use crate::features::Scaler;
 use crate::nn::{Backbone, Batch, FirstAggregation, Input, Membership, OperatorScalar, Propagation, Shape};
 use crate::operator::{OperatorChoice, mean_log_degree, propagation_of_union};
 use crate::tensor::Operator;
@@ -66,22 +66,21 @@ impl NodeFeatures {
     }
 }
 
-/// How a set of graphs is made ready for a network: stored with every checkpoint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// How a set of graphs is made ready for a network.
+#[derive(Debug, Clone, PartialEq)]
 pub struct GraphPreparation {
     /// The operator.
     pub operator: OperatorChoice,
     /// What is done to features.
-    pub features: FeatureScaling,
+    pub features: Scaler,
     /// Where features come from.
     pub node_features: NodeFeatures,
 }
 
 impl GraphPreparation {
     /// How a plan makes graphs ready.
-    pub fn of(plan: &Plan, node_features: NodeFeatures) -> Self {
-        Self { operator: plan.model.operator, features: plan.features, node_features }
+    pub fn of(plan: &Plan, scaler: &Scaler, node_features: NodeFeatures) -> Self {
+        Self { operator: plan.model.operator, features: scaler.clone(), node_features }
     }
 }
 
@@ -348,7 +347,7 @@ mod tests {
     fn fixed_degrees_survive_a_change_of_structure() {
         let preparation = |graphs: &[Graph]| GraphPreparation {
             operator: OperatorChoice::Usual,
-            features: FeatureScaling::AsLoaded,
+            features: Scaler::AsLoaded,
             node_features: NodeFeatures::of(graphs),
         };
         let path = Graph::from_edges(3, [(0, 1), (1, 2)]).unwrap().0;
@@ -373,7 +372,7 @@ mod tests {
         for backbone in [Backbone::Gcn, Backbone::Gin, Backbone::JkMax, Backbone::JkCatGin] {
             let preparation = GraphPreparation {
                 operator: OperatorChoice::Usual,
-                features: FeatureScaling::AsLoaded,
+                features: Scaler::AsLoaded,
                 node_features: NodeFeatures::of(graphs),
             };
             let data = GraphData::new(graphs, backbone, &preparation).unwrap();

@@ -38,6 +38,8 @@ pub struct NetworkOptions {
     pub orthogonal_start: Option<bool>,
     /// Deviation of the noise on hidden representations while training.
     pub noise: Option<f64>,
+    /// Whether scores are multiplied by a learned factor.
+    pub gain: Option<bool>,
     /// Of sets of graphs: from nodes to graphs.
     pub readout: Option<Readout>,
     /// Of sets of graphs: dropout of graph vectors before the head.
@@ -68,6 +70,11 @@ impl NetworkOptions {
         Setting::new("head", "BOOL", "end a stack of layers in a linear map [default: false]"),
         Setting::new("orthogonal-start", "BOOL", "start the weights orthonormal [default: false]"),
         Setting::new("noise", "DEVIATION", "noise on hidden representations while training, NoisyGCN [default: 0]"),
+        Setting::new(
+            "gain",
+            "BOOL",
+            "of one graph: a learned factor on scores [default: true for sgc and for bounded weights without a head]",
+        ),
         Setting::new("readout", "KIND", "of sets of graphs: mean, sum or max over nodes [default: mean]"),
         Setting::new(
             "head-dropout",
@@ -93,6 +100,7 @@ impl NetworkOptions {
             (O::Head, self.head.is_some()),
             (O::OrthogonalStart, self.orthogonal_start.is_some()),
             (O::Noise, self.noise.is_some()),
+            (O::Gain, self.gain.is_some()),
         ];
         all.into_iter().filter(|(_, set)| *set).map(|(option, _)| option)
     }
@@ -113,6 +121,7 @@ impl NetworkOptions {
             NetworkOption::Head => self.head = None,
             NetworkOption::OrthogonalStart => self.orthogonal_start = None,
             NetworkOption::Noise => self.noise = None,
+            NetworkOption::Gain => self.gain = None,
         }
         self
     }
@@ -146,7 +155,7 @@ impl TrainingOptions {
         Setting::new("epochs", "N", "training epochs [default: 200; of sets of graphs 300]"),
         Setting::new("learning-rate", "X", "learning rate [default: 0.01]").flag("lr"),
         Setting::new("exponent-learning-rate", "X", "learning rate of cgso's exponents [default: 0.005]").flag("exponent-lr"),
-        Setting::new("weight-decay", "X", "L2 decay [default: 5e-4]"),
+        Setting::new("weight-decay", "X", "L2 decay [default: 5e-4; with a gain 0.05, of parseval 0.01]"),
         Setting::new("schedule", "EPOCHS:FACTOR", "multiply the learning rate by FACTOR every EPOCHS epochs, as in 50:0.6 [default: none; of sets of graphs 100:0.5]").flag("lr-step"),
         Setting::new("keep", "WHICH", "weights to keep: best-validation or last [default: best-validation]"),
         Setting::new("patience", "N", "stop after this many epochs without a lower validation loss"),

@@ -3,13 +3,13 @@
 
 use gnarl_graph::dataset::Task;
 use gnarl_graph::names::listed;
-use gnarl_graph::{Error, Graph, Result};
+use gnarl_graph::{Content, Error, Result};
 
 use super::{FitOptions, Model, NetworkOptions, TrainingOptions};
 use crate::augment::{Augment, Copies, Through};
-use crate::features::FeatureScaling;
+use crate::features::{FeatureKind, FeatureScaling, Scaler};
 use crate::inference::Perturbed;
-use crate::nn::{Backbone, ClassifierConfig, DECAY_WITH_GAIN, NetworkConfig, NetworkOption, Readout, UsualOperator};
+use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout, UsualOperator};
 use crate::operator::OperatorChoice;
 use crate::train::{StepSchedule, TrainConfig};
 
@@ -45,9 +45,27 @@ impl Plan {
         Self { model: self.model.operator(operator), ..self.clone() }
     }
 
-    /// A graph as the network is given it: after the defence, its features scaled.
-    pub fn prepared(&self, graph: &Graph) -> crate::Result<Graph> {
-        Ok(self.features.scaled(&self.model.defense.method().purified(graph)?)?)
+    /// The same with features scaled in this way, which settles what was left open.
+    pub(super) fn scaled_by(&self, scaler: &Scaler) -> Self {
+        let scaling = scaler.scaling();
+        Self { model: self.model.features(scaling), features: scaling, ..self.clone() }
+    }
+
+    /// The ways of scaling features to try, the usual one first. What was asked for is the only one; else columns decide, and of words
+    /// on one graph the validation nodes.
+    pub(super) fn scalings(&self, kind: FeatureKind) -> Vec<FeatureScaling> {
+        // GIN adds up what it aggregates: counts of words are mostly better than shares.
+        let counts = self.task == Task::Graph || self.network.backbone == Backbone::Gin;
+        match (self.features, kind) {
+            (FeatureScaling::Auto, FeatureKind::Continuous) => vec![FeatureScaling::Standardised],
+            (FeatureScaling::Auto, FeatureKind::Words) if self.task == Task::Node => {
+                let mut both = vec![FeatureScaling::RowNormalised, FeatureScaling::AsLoaded];
+                both.rotate_left(usize::from(counts));
+                both
+            }
+            (FeatureScaling::Auto, _) => vec![FeatureScaling::AsLoaded],
+            (asked, _) => vec![asked],
+        }
     }
 
     /// Refuses what a study asks of fitting beside the model, where it would change nothing, and what of the model only such a study
@@ -78,14 +96,18 @@ impl Plan {
         Ok(())
     }
 
-    /// Trainings of `epochs` epochs that fitting comes to, for progress.
-    pub fn trainings(&self) -> usize {
+    /// Trainings of `epochs` epochs that fitting comes to, for progress; on this, whose features may take more than one.
+    pub fn trainings(&self, content: Option<&Content>) -> usize {
         let each = match self.model.depth.exits() {
             Some(exits) => exits.scheme.num_trainings(exits.last),
             None if self.network.backbone.has_learners() => self.network.layers + 1,
             None => 1,
         };
-        each * self.model.operator.candidates().len()
+        let kind = match content {
+            Some(Content::Graph(graph)) => FeatureKind::of([graph].into_iter()),
+            Some(Content::Graphs(_)) | None => FeatureKind::Plain,
+        };
+        each * (self.model.operator.candidates().len() + self.scalings(kind).len() - 1)
     }
 }
 
@@ -96,11 +118,7 @@ impl Model {
         refuse(self, task)?;
         let network = network(self, task);
         let training = training(self, &network, task);
-        let features = self.features.unwrap_or(match (task, self.backbone) {
-            // GIN adds up what it aggregates: counts of words are better than shares, on the validation nodes of Cora and CiteSeer.
-            (Task::Node, Backbone::Gin) | (Task::Graph, _) => FeatureScaling::AsLoaded,
-            (Task::Node, _) => FeatureScaling::RowNormalised,
-        });
+        let features = self.features.unwrap_or(FeatureScaling::Auto);
         let of_sets = |value| if task == Task::Graph { Some(value) } else { None };
         let readout = self.network.readout.unwrap_or(Readout::Mean);
         let head_dropout = self.network.head_dropout.unwrap_or(HEAD_DROPOUT);
@@ -122,6 +140,7 @@ impl Model {
                 head: takes(NetworkOption::Head).then_some(network.head),
                 orthogonal_start: takes(NetworkOption::OrthogonalStart).then_some(network.orthogonal_start),
                 noise: takes(NetworkOption::Noise).then_some(rounded(network.noise)),
+                gain: (task == Task::Node && takes(NetworkOption::Gain)).then_some(network.gain),
                 readout: if task == Task::Graph { Some(readout) } else { None },
                 head_dropout: of_sets(head_dropout),
             },
@@ -198,6 +217,8 @@ fn network(model: &Model, task: Task) -> NetworkConfig {
     network.orthogonal_start = options.orthogonal_start.unwrap_or(network.orthogonal_start);
     set(&mut network.noise, options.noise);
     network.weights = model.weights;
+    // The head of a set's classifier is free and finds its own scale.
+    network.gain = options.gain.unwrap_or(task == Task::Node && network.needs_gain());
     network
 }
 
@@ -212,8 +233,8 @@ fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
     training.epochs = options.epochs.unwrap_or(training.epochs);
     training.learning_rate = options.learning_rate.unwrap_or(training.learning_rate);
     training.exponent_learning_rate = options.exponent_learning_rate.unwrap_or(training.exponent_learning_rate);
-    if task == Task::Node && network.needs_gain() {
-        training.weight_decay = DECAY_WITH_GAIN;
+    if network.gain {
+        training.weight_decay = model.weights.method().decay();
     }
     training.weight_decay = options.weight_decay.unwrap_or(training.weight_decay);
     training.schedule = options.schedule.or(training.schedule);
@@ -322,6 +343,12 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
             }
         }
         Task::Graph => {
+            if model.network.gain.is_some() {
+                return no(
+                    "gain",
+                    "belongs to one graph: the head that reads classes off graphs finds its own scale".into(),
+                );
+            }
             if backbone.has_learners() {
                 return no(
                     "model",

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::heads::DrawReport;
 use crate::error::Error;
+use crate::features::FeatureScaling;
 use crate::train::Trained;
 
 /// How fitting went.
@@ -17,9 +18,15 @@ pub struct FitReport {
     /// The scalars of a learnable operator with their learned values; none for a fixed one.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "by_name")]
     pub operator: Vec<(String, f64)>,
+    /// The ways of scaling features that were tried, where one had to be chosen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scalings: Vec<TriedScaling>,
     /// The initialisations tried, where one had to be chosen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
+    /// Where the inference tested its own assumption: how far it is trusted ([`Reading::trusted`](crate::inference::Reading::trusted)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<f64>,
     /// Where the data axis trained a fresh head: what it is read against, and how it came about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fresh_head: Option<FreshHeadReport>,
@@ -32,6 +39,15 @@ pub struct FitReport {
     pub seconds: f64,
     /// Whether somebody asked to stop before it was done.
     pub interrupted: bool,
+}
+
+/// What training on features scaled in one way came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TriedScaling {
+    /// The way.
+    pub scaling: FeatureScaling,
+    /// Validation accuracy, per cent.
+    pub val_accuracy: Option<f64>,
 }
 
 /// What training from one initialisation of a learnable operator came to.

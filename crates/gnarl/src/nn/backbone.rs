@@ -121,7 +121,8 @@ impl Backbone {
 
     /// Whether a setting makes any difference to it.
     pub fn takes(self, option: NetworkOption) -> bool {
-        self.options().contains(&option)
+        // Learners that are trained one after the other have no scores in common.
+        self.options().contains(&option) || option == NetworkOption::Gain && !self.has_learners()
     }
 
     /// The least number of layers it can have.

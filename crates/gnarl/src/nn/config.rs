@@ -43,6 +43,9 @@ pub struct NetworkConfig {
     /// Deviation of the Gaussian noise that hidden representations of a stack get while training (NoisyGNN).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub noise: f32,
+    /// Whether scores are multiplied by a learned factor ([`gain`](super::gain)).
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub gain: bool,
     /// What is asked of the weights.
     #[serde(default, skip_serializing_if = "WeightsChoice::is_free")]
     pub weights: WeightsChoice,
@@ -82,6 +85,7 @@ impl NetworkConfig {
             head: false,
             orthogonal_start: false,
             noise: 0.0,
+            gain: false,
             weights: WeightsChoice::FREE,
         }
     }
@@ -89,7 +93,7 @@ impl NetworkConfig {
     /// Whether scores need a learned factor ([`gain`](super::gain)): bounded weights all the way, or one linear map of features.
     pub fn needs_gain(&self) -> bool {
         let bounded = !self.weights.is_free() || self.backbone.entry().one_map;
-        bounded && !self.head
+        bounded && !self.head && self.backbone.takes(NetworkOption::Gain)
     }
 
     /// Refuses what cannot be built, naming the setting and its range.

@@ -38,6 +38,8 @@ gnarl_graph::named! {
         OrthogonalStart = "orthogonal-start",
         /// Gaussian noise on hidden representations while training.
         Noise = "noise",
+        /// A learned factor on scores.
+        Gain = "gain",
     }
 }
 

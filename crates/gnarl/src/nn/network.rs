@@ -32,7 +32,7 @@ impl Network {
     /// Builds the network with parameters drawn from the seed.
     pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         let mut network = Self::encoder(config, shape, seed)?;
-        if config.needs_gain() {
+        if config.gain {
             network.gain = Some(Gain::new(&mut network.params, "gain")?);
         }
         Ok(network)
@@ -310,6 +310,7 @@ mod tests {
             NetworkOption::Head => NetworkConfig { head: true, ..plain.clone() },
             NetworkOption::OrthogonalStart => NetworkConfig { orthogonal_start: true, ..plain.clone() },
             NetworkOption::Noise => NetworkConfig { noise: 0.5, ..plain.clone() },
+            NetworkOption::Gain => NetworkConfig { gain: true, ..plain.clone() },
         };
         let graph = gnarl_graph::generate::erdos_renyi(30, 0.15, 3).unwrap();
         let propagation = Propagation {

@@ -111,6 +111,9 @@ pub struct DefendedRun {
     pub clean_accuracy: f64,
     /// After it.
     pub attacked_accuracy: f64,
+    /// Where the inference tested its own assumption: how far it is trusted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<f64>,
     /// Seconds of the two inferences.
     pub seconds: f64,
 }
@@ -228,9 +231,9 @@ impl AttackStudy {
     }
 
     /// Epochs of all trainings together, for progress.
-    pub fn epochs(&self) -> Result<u64> {
+    pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.settled_model().plan(gnarl_graph::dataset::Task::Node)?;
-        let own = plan.trainings() * (1 + usize::from(self.mode == Mode::Poisoning));
+        let own = plan.trainings(Some(&on.content)) * (1 + usize::from(self.mode == Mode::Poisoning));
         Ok(((own + usize::from(self.needs_surrogate())) * plan.training.epochs * self.runs) as u64)
     }
 
@@ -326,7 +329,8 @@ impl AttackStudy {
             *accuracy = Verdict::new(&found, &found, &nodes).clean_accuracy;
         }
         let [clean_accuracy, attacked_accuracy] = accuracies;
-        Ok(Some(DefendedRun { clean_accuracy, attacked_accuracy, seconds: start.elapsed().as_secs_f64() }))
+        let trusted = given[1].0.reading().trusted();
+        Ok(Some(DefendedRun { clean_accuracy, attacked_accuracy, trusted, seconds: start.elapsed().as_secs_f64() }))
     }
 
     /// All runs side by side; where attacked features are large, fewer at a time. Runs that were stopped before their end do not
@@ -554,6 +558,6 @@ mod tests {
                 .any(|(a, b)| a.edges_added != b.edges_added || a.attacked_accuracy != b.attacked_accuracy)
         );
         let poisoning = AttackStudy { known: Known::Predicted, ..study(Dice::budget(0.1), Mode::Poisoning) };
-        assert_eq!(poisoning.epochs().unwrap(), 3 * 40 * 2, "the model twice and a surrogate, in two runs");
+        assert_eq!(poisoning.epochs(&benchmark()).unwrap(), 3 * 40 * 2, "the model twice and a surrogate, in two runs");
     }
 }

@@ -11,7 +11,7 @@ use super::summary::Accuracy;
 use crate::classifier::{Classifier, WhiteBox};
 use crate::error::Result;
 use crate::inference::{Defended, Perturbed};
-use crate::model::fit::FitOptions;
+use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
 use crate::robustness::bounds::{Distance, operator_distance};
 use crate::robustness::estimate::drawn_graph;
@@ -99,9 +99,9 @@ impl RobustnessStudy {
     }
 
     /// Epochs of all trainings together, for progress.
-    pub fn epochs(&self) -> Result<u64> {
+    pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(gnarl_graph::dataset::Task::Node)?;
-        Ok((plan.trainings() * plan.training.epochs * self.runs) as u64)
+        Ok((plan.trainings(Some(&on.content)) * plan.training.epochs * self.runs) as u64)
     }
 
     /// Fits, then estimates and bounds at every radius.
@@ -109,17 +109,21 @@ impl RobustnessStudy {
         let start = Instant::now();
         let original = on.content.graph()?;
         let ready = self.model.ready(&on.name, &on.content, FitOptions::default())?;
-        let one = |i: usize| {
+        if self.runs == 0 {
+            return Err(Error::argument("robustness", "0 runs; at least 1 is needed").into());
+        }
+        let one = |ready: &Ready, i: usize| {
             let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
             ready.fit(split, seed, &watch.training)
         };
-        let fitted: Vec<Fitted> = (0..self.runs).into_par_iter().map(one).collect::<Result<_>>()?;
-        let train_seconds = start.elapsed().as_secs_f64();
-        let Some(first) = fitted.first() else {
-            return Err(Error::argument("robustness", "0 runs; at least 1 is needed").into());
-        };
-        // Scaled once, here: what is perturbed is what the network takes.
+        // What is perturbed is what the network takes: features scaled once, for all runs as the first settled it.
+        let first = one(&ready, 0)?;
         let graph = first.scaled(original)?;
+        let settled = self.model.features(first.scaler().scaling());
+        let ready = settled.ready(&on.name, &on.content, FitOptions::default())?;
+        let others = (1..self.runs).into_par_iter().map(|i| one(&ready, i)).collect::<Result<Vec<_>>>()?;
+        let fitted: Vec<Fitted> = std::iter::once(first).chain(others).collect();
+        let train_seconds = start.elapsed().as_secs_f64();
         self.settings.iter().try_for_each(|settings| settings.check(&graph))?;
         let accuracies = fitted.iter().map(|model| {
             let predictions = model.predict(&on.content)?;

@@ -15,6 +15,7 @@ use serde::Serialize;
 use super::summary::{Accuracy, as_object};
 use crate::depth::{Answers, Kind, Policy, Structure, cross_fitted_accuracy};
 use crate::error::{Error, Result};
+use crate::features::FeatureScaling;
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{FitReport, Fitted, Model};
 use crate::train::{Targets, Watch, median};
@@ -45,7 +46,7 @@ impl TrainStudy {
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
-        Ok((plan.trainings() * plan.training.epochs * self.num_fits(on)) as u64)
+        Ok((plan.trainings(Some(&on.content)) * plan.training.epochs * self.num_fits(on)) as u64)
     }
 
     fn num_fits(&self, on: &Benchmark) -> usize {
@@ -109,6 +110,8 @@ pub struct Run {
     pub split: String,
     /// On the test items; none where no test item has a label.
     pub test_accuracy: Option<f64>,
+    /// How features were scaled.
+    pub features: FeatureScaling,
     /// Where answers are not read off plainly: by a plain forward pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain_test_accuracy: Option<f64>,
@@ -236,7 +239,9 @@ impl TrainResult {
             return Ok(None);
         };
         let minus_plain = paired_difference(&ours, &plain)?;
-        Ok(Some(InferenceReport { plain_test_accuracy: Accuracy::of(plain)?, minus_plain }))
+        let trusted: Vec<f64> = self.runs.iter().filter_map(|run| run.fit.trusted).collect();
+        let untrusted_runs = (!trusted.is_empty()).then(|| trusted.iter().filter(|&&trusted| trusted == 0.0).count());
+        Ok(Some(InferenceReport { plain_test_accuracy: Accuracy::of(plain)?, minus_plain, untrusted_runs }))
     }
 }
 
@@ -258,6 +263,9 @@ pub struct InferenceReport {
     pub plain_test_accuracy: Accuracy,
     /// With the inference minus without.
     pub minus_plain: PairedDifference,
+    /// Runs whose inference did not prove itself on the training graph and answers plainly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untrusted_runs: Option<usize>,
 }
 
 /// Judges fits on the test items of their splits.
@@ -309,6 +317,7 @@ impl<'a> Judge<'a> {
             seed,
             split: split.name().to_string(),
             test_accuracy,
+            features: fitted.scaler().scaling(),
             plain_test_accuracy,
             fit: fitted.report().clone(),
             exits,

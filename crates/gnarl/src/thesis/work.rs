@@ -201,7 +201,7 @@ impl<More> Runs<More> {
     /// Width times epochs, over all trainings.
     fn effort(&self, task: Task) -> f64 {
         let Ok(plan) = self.model.plan(task) else { return 0.0 };
-        (plan.network.hidden * plan.training.epochs * plan.trainings() * self.runs) as f64
+        (plan.network.hidden * plan.training.epochs * plan.trainings(None) * self.runs) as f64
     }
 
     fn study(&self) -> TrainStudy {

@@ -86,7 +86,7 @@ fn by_distance(propagation: &Propagation, items: &[u32], hops: usize) -> (Vec<u3
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::FeatureScaling;
+    use crate::features::Scaler;
     use crate::nn::{Backbone, Network, NetworkConfig, Pass};
     use crate::operator::{Cgso, Initialisation, OperatorChoice, Prepared};
     use crate::tensor::masked_cross_entropy;
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn the_field_gives_what_the_whole_graph_gives() {
         let (graph, items) = ring();
-        let graph = FeatureScaling::RowNormalised.scaled(&graph).unwrap();
+        let graph = Scaler::RowNormalised.scaled(&graph).unwrap();
         let learned = |centrality: &str| {
             let init = Initialisation::Of(ClassicalOperator::SignlessLaplacian);
             OperatorChoice::Cgso(Cgso { centrality: centrality.parse().unwrap(), init })

@@ -39,6 +39,12 @@ pub trait Constraint {
     fn after_update(&self, _weight: &Tensor) -> Result<Option<Tensor>> {
         Ok(None)
     }
+
+    /// The usual decay of weights behind a learned factor on scores, which takes their scale out of their hands: it may be much larger
+    /// than elsewhere (docs/weights.md).
+    fn decay(&self) -> f64 {
+        0.05
+    }
 }
 
 /// Nothing is asked.

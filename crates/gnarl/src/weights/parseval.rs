@@ -39,6 +39,11 @@ impl Choice for Parseval {
 }
 
 impl Constraint for Parseval {
+    /// More of it would work against the steps that keep the weights' size.
+    fn decay(&self) -> f64 {
+        0.01
+    }
+
     fn after_update(&self, weight: &Tensor) -> Result<Option<Tensor>> {
         self.step(weight).map(Some)
     }
