@@ -64,7 +64,9 @@ fn a_saved_model_takes_the_exits_it_took() {
 fn one_exit_is_a_linear_map() {
     let report = json(&with(&["--depth", "admp-st", "--max-depth", "0"]));
     assert_eq!(report["exit_accuracy"].as_array().unwrap().len(), 1);
-    for (name, policy) in report["policy_accuracy"].as_object().unwrap() {
+    // Offsets of classes may still move an answer.
+    let chooses = |name: &&String| !["offsets", "pool"].contains(&name.as_str());
+    for (name, policy) in report["policy_accuracy"].as_object().unwrap().iter().filter(|(name, _)| chooses(name)) {
         assert_eq!(policy["mean"], report["oracle_accuracy"]["mean"], "{name}: there is nothing to choose");
     }
 }

@@ -185,7 +185,7 @@ fn saved_models_that_are_broken_or_old_are_refused() {
     assert!(e.contains("model.safetensors") && e.contains("is NaN at position 0"), "{e}");
 
     // The description stands in the header as text within text.
-    let (new, old) = (br#"\"version\":2"#, br#"\"version\":1"#);
+    let (new, old) = (br#"\"version\":3"#, br#"\"version\":1"#);
     let place = whole.windows(new.len()).position(|bytes| bytes == new).expect("the version of the format");
     let mut aged = whole.clone();
     aged[place..place + old.len()].copy_from_slice(old);

@@ -505,7 +505,7 @@ fn broken_files_are_refused_in_one_line() {
     refused("split.test is missing");
 
     rewritten(&whole, &file, same, |_| r#"{"version":1}"#.into());
-    refused("version 1 of the format, and this gnarl reads 2; train and save the model again");
+    refused("version 1 of the format, and this gnarl reads 3; train and save the model again");
     rewritten(&whole, &file, same, |_| "{}".into());
     refused("its description is broken: missing field `version`");
     rewritten(&whole, &file, same, |text| text.replace("\"classes\":[", "\"classes\":[\"third\","));

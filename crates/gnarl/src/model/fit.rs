@@ -54,6 +54,7 @@ impl Model {
                 let Some(labels) = graph.labels().cloned() else {
                     return Err(refused("the graph has no labels to learn from"));
                 };
+                refuse_idle_scaling(self.features, std::slice::from_ref(graph))?;
                 let graph = plan.model.defense.method().purified(graph)?;
                 let scalings = plan.scalings(FeatureKind::of([&graph].into_iter()));
                 let scaled = scalings.into_iter().map(|scaling| {
@@ -65,7 +66,7 @@ impl Model {
             }
             Content::Graphs(set) => {
                 let kind = FeatureKind::of(set.graphs().iter());
-                refuse_idle_scaling(self.features, kind)?;
+                refuse_idle_scaling(self.features, set.graphs())?;
                 let prepared = candidates.iter().map(|_| OnceLock::new()).collect();
                 let scaling = plan.scalings(kind)[0];
                 ReadyData::Graphs { source: SetSource::new(set, &plan, &options)?, scaling, prepared }
@@ -332,14 +333,21 @@ fn settle<T>(
     }
 }
 
-/// Refuses a scaling that was asked for and would leave every graph of a set as it is, as it does with one-hot node labels and degrees.
-fn refuse_idle_scaling(asked: Option<FeatureScaling>, kind: FeatureKind) -> Result<()> {
-    match asked {
-        Some(scaling @ (FeatureScaling::RowNormalised | FeatureScaling::Standardised))
-            if kind == FeatureKind::Plain =>
-        {
-            let what = format!("{scaling} would change nothing: every node's features are one-hot");
-            Err(GraphError::setting("features", what).into())
+/// Refuses a scaling that was asked for and would leave all features as they are: row sums where every row of a set is one-hot, as node labels
+/// and degrees are, and deviations of columns that are zeros and ones.
+fn refuse_idle_scaling(asked: Option<FeatureScaling>, graphs: &[Graph]) -> Result<()> {
+    let why = match asked {
+        Some(FeatureScaling::RowNormalised) if graphs.len() > 1 => {
+            (FeatureKind::of(graphs.iter()) == FeatureKind::Plain).then_some("every node's features are one-hot")
+        }
+        Some(scaling @ FeatureScaling::Standardised) => {
+            Scaler::fit(scaling, graphs.iter())?.is_idle().then_some("every column is zeros and ones, or constant")
+        }
+        _ => None,
+    };
+    match (asked, why) {
+        (Some(scaling), Some(why)) => {
+            Err(GraphError::setting("features", format!("{scaling} would change nothing: {why}")).into())
         }
         _ => Ok(()),
     }

@@ -32,7 +32,7 @@ impl Network {
     /// Builds the network with parameters drawn from the seed.
     pub fn new(config: &NetworkConfig, shape: &Shape<'_>, seed: u64) -> crate::Result<Self> {
         let mut network = Self::encoder(config, shape, seed)?;
-        if config.gain {
+        if config.gain && config.backbone.takes(super::entry::NetworkOption::Gain) {
             network.gain = Some(Gain::new(&mut network.params, "gain")?);
         }
         Ok(network)
