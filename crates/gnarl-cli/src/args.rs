@@ -8,6 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::commands::attack::AttackArgs;
+use crate::commands::axes::AxesArgs;
 use crate::commands::bench::BenchCommand;
 use crate::commands::centrality::CentralityArgs;
 use crate::commands::cluster::ClusterArgs;
@@ -53,6 +54,8 @@ pub enum Command {
     Train(Box<TrainArgs>),
     /// Change a graph within a budget and see how many answers of a model turn wrong
     Attack(Box<AttackArgs>),
+    /// A plain model against each axis switched on, every pair of axes, and all of them
+    Axes(Box<AxesArgs>),
     /// Classes by a saved model
     Predict(PredictArgs),
     /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds

@@ -378,13 +378,12 @@ fn what_is_wrong_is_said_in_one_line() {
         fail(&["--augment", "manifold-mixup", "--strength", "0"])
             .contains("manifold-mixup: a strength of 0; it must be above 0")
     );
-    assert!(
-        fail(&["--augment", "gratin", "--strength", "0.5"])
-            .contains("strength: belongs to dropedge, dropnode, subgraph, submix, manifold-mixup and configuration")
-    );
+    assert!(fail(&["--augment", "gratin", "--strength", "0.5"]).contains(
+        "strength: belongs to dropedge, dropnode, feature-mask, subgraph, submix, manifold-mixup and configuration"
+    ));
     assert!(
         fail(&["--augment", "manifold-mixup", "--copies", "fixed"])
-            .contains("copies: belongs to dropedge, dropnode, subgraph, submix and configuration")
+            .contains("copies: belongs to dropedge, dropnode, feature-mask, subgraph, submix and configuration")
     );
     assert!(
         fail(&["--augment", "dropedge", "--copies", "many"])

@@ -149,7 +149,7 @@ fn options_that_would_change_nothing_are_refused() {
         ("gcn", &["--batch-norm"], "batch-norm: belongs to gin"),
         ("gcn", &["--teleport", "0.2"], "teleport: belongs to appnp"),
         ("mlp", &["--operator", "H"], "operator: mlp passes no messages: an operator would change nothing"),
-        ("mlp", &["--augment", "dropedge"], "augment: mlp would not see the changed edges of dropedge"),
+        ("mlp", &["--augment", "dropedge"], "augment: mlp would not see what dropedge changes"),
         ("appnp", &["--layers", "3"], "layers: belongs to"),
         ("sgc", &["--hidden", "8"], "hidden: belongs to"),
         ("sgc", &["--dropout", "0.1"], "dropout: belongs to"),

@@ -218,7 +218,8 @@ fn wrong_companions_say_where() {
     assert!(bad("labels.csv", "0,1\n0,2\n").ends_with("labels.csv: line 2: node 0 has a row already, on line 1"));
     assert!(bad("labels.csv", "0,a,b\n").contains("line 1: 3 fields, 2 are expected"));
     assert!(bad("labels.csv", "0,1\nx,2\n").contains("labels.csv: line 2: 'x' is not a node id"));
-    assert!(bad("splits.csv", "0,a\n").ends_with("splits.csv: line 1: '0,a' is not 'node,split,part'"));
+    assert!(bad("splits.csv", "0,a\n").ends_with("splits.csv: line 1: 'a' is not train, val or test"));
+    assert!(bad("splits.csv", "0\n").ends_with("line 1: '0' is neither 'node,part' nor 'node,split,part'"));
     assert!(bad("splits.csv", "0,a,training\n").ends_with("line 1: 'training' is not train, val or test"));
     assert!(bad("splits.csv", "3,a,train\n").contains("line 1: '3' is not a node id, a whole number from 0 to 2"));
     assert!(bad("splits.csv", "0,a,train\n0,a,test\n").ends_with("split a: item 0 is in it twice"));
@@ -237,7 +238,7 @@ fn names_go_from_the_files_to_the_graph() {
         ),
         ("features.csv", "\u{feff}node,age,size\nx,1,2\n\"Doe, Jo\",3,4\nalone,5,6\nuser_183,7,8\n"),
         ("labels.csv", "node,class\nalone,red\nuser_183,deep blue\nx,?\n"),
-        ("splits.csv", "node,split,part\nuser_183,s,train\nalone,s,test\n"),
+        ("splits.csv", "node,part\nuser_183,train\nalone,test\n"),
     ])
     .unwrap();
     assert_eq!(graph.node_names().unwrap(), ["user_183", "Doe, Jo", "x", "alone"]);
@@ -247,7 +248,7 @@ fn names_go_from_the_files_to_the_graph() {
     let labels = graph.labels().unwrap();
     assert_eq!(labels.classes(), [Some(0), None, None, Some(1)], "labels may be missing");
     assert_eq!((labels.name(0), labels.name(1)), ("deep blue".into(), "red".into()));
-    assert_eq!((graph.split("s").unwrap().train(), graph.split("s").unwrap().test()), (&[0][..], &[3][..]));
+    assert_eq!((graph.split("own").unwrap().train(), graph.split("own").unwrap().test()), (&[0][..], &[3][..]));
 }
 
 #[test]

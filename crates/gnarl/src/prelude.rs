@@ -1,6 +1,6 @@
 //! What most programs need: `use gnarl::prelude::*;`
 
-pub use crate::augment::{Augment, DropEdge, DropNode, Gratin, ManifoldMixup, Retrain};
+pub use crate::augment::{Augment, DropEdge, DropNode, FeatureMask, Gratin, ManifoldMixup, Retrain};
 pub use crate::defense::{Defense, Jaccard};
 pub use crate::depth::{Depth, Exits};
 pub use crate::error::{Error, Result};

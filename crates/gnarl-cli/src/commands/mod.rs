@@ -1,6 +1,7 @@
 //! One file per command: from arguments to a [`Report`](crate::output::Report).
 
 pub mod attack;
+pub mod axes;
 pub mod bench;
 pub mod centrality;
 pub mod cluster;

@@ -1,4 +1,6 @@
 //! DropNode (You et al. 2020; thesis ch. 7, baselines): every node goes with the same chance, by itself, and its edges with it.
+//! Where the nodes of one graph are classified none can go: as in GRAND (Feng et al. 2020) a node's features go instead, all of
+//! them, and the features of the others are scaled up, so that what a layer sums over keeps its mean.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
@@ -8,7 +10,7 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use super::transform::{COPIES, Copies, GraphTransform, check_share};
+use super::transform::{COPIES, Copies, GraphTransform, check_share, with_scaled_features};
 
 /// Nodes removed at random. Of a graph with nodes one always stays: a graph without any says nothing about its class.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,7 +37,8 @@ impl Default for DropNode {
 
 impl Choice for DropNode {
     const NAME: &'static str = "dropnode";
-    const ABOUT: &'static str = "copies of the training graphs without some nodes";
+    const ABOUT: &'static str =
+        "copies of the training graphs without some nodes, or of the graph without the features of some";
     const SETTINGS: &'static [Setting] =
         &[Setting::new("strength", "X", "the chance of a node to go, 0 to 1 [default: 0.2]"), COPIES];
 
@@ -48,9 +51,24 @@ impl Augmentation for DropNode {
     fn transform(&self) -> Option<(&dyn GraphTransform, Copies)> {
         Some((self, self.copies))
     }
+
+    fn keeps_nodes(&self) -> bool {
+        true
+    }
+
+    fn works_on_features(&self) -> bool {
+        true
+    }
 }
 
 impl GraphTransform for DropNode {
+    fn apply_in_place(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
+        let scale = if self.strength < 1.0 { (1.0 / (1.0 - self.strength)) as f32 } else { 0.0 };
+        let nodes = 0..graph.num_nodes();
+        let kept: Vec<f32> = nodes.map(|_| if rng.random_bool(self.strength) { 0.0 } else { scale }).collect();
+        with_scaled_features(graph, |node, _| kept[node])
+    }
+
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         let n = graph.num_nodes() as u32;
         let mut left: Vec<u32> = (0..n).filter(|_| !rng.random_bool(self.strength)).collect();

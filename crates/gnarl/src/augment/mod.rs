@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`transform`] | the interface of everything that makes one graph into another, once or anew in every epoch |
 //! | [`corruption`] | edges of training graphs removed and added at random |
-//! | [`drop_edge`], [`drop_node`], [`subgraph`], [`submix`], [`configuration`] | augmentations in graph space, one each |
+//! | [`drop_edge`], [`drop_node`], [`feature_mask`], [`subgraph`], [`submix`], [`configuration`] | augmentations in graph space, one each |
 //! | [`manifold_mixup`] | latent vectors mixed while training |
 //! | [`density`] | densities of latent vectors |
 //! | [`gratin`] | new latent vectors drawn from a density for each class |
@@ -21,6 +21,7 @@ pub mod density;
 pub mod draws;
 pub mod drop_edge;
 pub mod drop_node;
+pub mod feature_mask;
 pub mod gratin;
 pub mod influence;
 pub mod manifold_mixup;
@@ -39,6 +40,7 @@ pub use density::{Components, Density};
 pub use draws::Draws;
 pub use drop_edge::DropEdge;
 pub use drop_node::DropNode;
+pub use feature_mask::FeatureMask;
 pub use gratin::Gratin;
 pub use manifold_mixup::ManifoldMixup;
 pub use retrain::Retrain;
@@ -54,6 +56,7 @@ gnarl_graph::choices! {
         Gratin(Gratin),
         DropEdge(DropEdge),
         DropNode(DropNode),
+        FeatureMask(FeatureMask),
         Subgraph(Subgraph),
         SubMix(SubMix),
         ManifoldMixup(ManifoldMixup),
@@ -68,8 +71,14 @@ pub trait Augmentation {
         None
     }
 
-    /// Whether its transform keeps nodes and features, so that the nodes of one graph can be trained on the result.
+    /// Whether its transform, [in place](GraphTransform::apply_in_place), keeps all nodes, so that the nodes of one graph can be trained on
+    /// the result.
     fn keeps_nodes(&self) -> bool {
+        false
+    }
+
+    /// Whether what it does to one graph is done to its features, and not to its edges.
+    fn works_on_features(&self) -> bool {
         false
     }
 

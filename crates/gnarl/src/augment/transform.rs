@@ -2,7 +2,7 @@
 
 use gnarl_graph::names::Setting;
 use gnarl_graph::random::{Rng, mix, stream};
-use gnarl_graph::{Error, Graph, Result};
+use gnarl_graph::{CsrMatrix, DenseMatrix, Error, Features, Graph, Result};
 use rand::RngExt;
 use rayon::prelude::*;
 
@@ -12,11 +12,43 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     /// The new graph. All chance comes from `rng`.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph>;
 
+    /// The new graph of one whose nodes are classified: all of them are still there. The same as [`apply`](Self::apply) for what keeps them
+    /// anyway.
+    fn apply_in_place(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
+        self.apply(graph, rng)
+    }
+
     /// The new graph where another training graph may go into it, and that one's share of the label, 0 to 1. A transform of single
     /// graphs does not look at it.
     fn apply_with(&self, graph: &Graph, _partner: &Graph, rng: &mut Rng) -> Result<(Graph, f64)> {
         Ok((self.apply(graph, rng)?, 0.0))
     }
+}
+
+/// The graph with each feature times what its row and column say; one without features as it is.
+pub(super) fn with_scaled_features(graph: &Graph, factor: impl Fn(usize, usize) -> f32) -> Result<Graph> {
+    let scaled = match graph.features() {
+        None => return Ok(graph.clone()),
+        Some(Features::Dense(m)) => {
+            let width = m.num_cols().max(1);
+            let data = m.data().iter().enumerate().map(|(k, v)| v * factor(k / width, k % width)).collect();
+            Features::Dense(DenseMatrix::new(m.num_rows(), m.num_cols(), data)?)
+        }
+        Some(Features::Sparse(m)) => {
+            let mut values = m.values().to_vec();
+            for i in 0..m.num_rows() {
+                let row = m.offsets()[i] as usize..m.offsets()[i + 1] as usize;
+                values[row.clone()].iter_mut().zip(&m.indices()[row]).for_each(|(v, &c)| *v *= factor(i, c as usize));
+            }
+            Features::Sparse(CsrMatrix::new(m.num_cols(), m.offsets().to_vec(), m.indices().to_vec(), values)?)
+        }
+    };
+    graph.clone().with_features(scaled)
+}
+
+/// The transformed graph of one whose nodes are classified, in an epoch.
+pub fn transform_in_place(transform: &dyn GraphTransform, graph: &Graph, seed: u64, epoch: usize) -> Result<Graph> {
+    transform.apply_in_place(graph, &mut stream(mix(seed ^ mix(epoch as u64)), "graph transform", 0))
 }
 
 /// Refuses a share that is none; the strength of every transform is one.
@@ -122,14 +154,19 @@ mod tests {
 
     #[test]
     fn seeds_and_epochs_fix_copies_and_threads_do_not_matter() {
-        let graphs: Vec<Graph> = (0..12).map(|i| generate::erdos_renyi(15, 0.3, i).unwrap()).collect();
+        let columns = |g: Graph| {
+            let features = DenseMatrix::new(g.num_nodes(), 4, vec![1f32; 4 * g.num_nodes()]).unwrap();
+            g.with_features(Features::Dense(features)).unwrap()
+        };
+        let graphs: Vec<Graph> = (0..12).map(|i| columns(generate::erdos_renyi(15, 0.3, i).unwrap())).collect();
         let graphs: Vec<&Graph> = graphs.iter().collect();
         for (name, transform) in every_transform(0.5) {
             let targets = |threads, seed, epoch| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let copies =
                     pool.install(|| copy_all(transform.method().transform().unwrap().0, &graphs, seed, epoch)).unwrap();
-                let of = |c: &Copied| (c.graph.targets().to_vec(), c.partner, c.partner_share);
+                let features = |g: &Graph| g.features().unwrap().to_dense().data().to_vec();
+                let of = |c: &Copied| (c.graph.targets().to_vec(), features(&c.graph), c.partner, c.partner_share);
                 copies.iter().map(of).collect::<Vec<_>>()
             };
             assert_eq!(targets(1, 1, 1), targets(3, 1, 1), "{name}");

@@ -10,7 +10,7 @@ use gnarl_graph::random::mix;
 use super::exits::ExitNetwork;
 use crate::error::Result;
 use crate::nn::Input;
-use crate::train::{Problem, TrainConfig, Trained, Watch, train};
+use crate::train::{Anew, Problem, Scene, TrainConfig, Trained, Watch, train};
 
 gnarl_graph::named! {
     /// How exits are trained.
@@ -48,7 +48,13 @@ pub fn train_exits(
     let mut frozen: Input = problem.input.clone();
     let mut trained = Vec::with_capacity(exits.max_depth() + 1);
     for t in 0..=exits.max_depth() {
-        let problem = Problem { input: &frozen, ..*problem };
+        // Changed features are for the stages that see features.
+        let frozen_input = |epoch: usize| match problem.anew {
+            Some(make) => Ok(Scene { input: None, ..make(epoch)? }),
+            None => Ok(Scene { propagation: None, input: None }),
+        };
+        let anew = if t <= 2 { problem.anew } else { problem.anew.map(|_| &frozen_input as Anew<'_>) };
+        let problem = Problem { input: &frozen, anew, ..*problem };
         trained.push(train(&exits.stage(t), &problem, config, mix(seed ^ mix(t as u64)), watch)?);
         frozen = exits.advance(t, problem.propagation, &frozen)?;
     }

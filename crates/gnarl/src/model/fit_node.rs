@@ -8,13 +8,13 @@ use gnarl_graph::{Graph, Labels, Split};
 use super::fitted::Learned;
 use super::report::FitReport;
 use super::{Model, Plan};
-use crate::augment::transform::transform_all;
+use crate::augment::transform::transform_in_place;
 use crate::classifier::{EarlyExit, WhiteBox};
 use crate::depth::{Answers, ExitNetwork, Exits, Policy, Structure, adagcn, cross_fitted_accuracy, train_exits};
 use crate::error::Result;
-use crate::nn::{Network, Propagation};
+use crate::nn::{Input, Network};
 use crate::operator::{Prepared, propagation};
-use crate::train::{Problem, Targets, Watch, predict, train};
+use crate::train::{Anew, Problem, Scene, Targets, Watch, predict, train};
 
 /// A graph that is prepared already (defended, features scaled), made ready for an operator, and a split of its nodes.
 pub(super) struct OnGraph<'a> {
@@ -26,14 +26,14 @@ pub(super) struct OnGraph<'a> {
 
 /// Fits to the nodes of a graph. The operator must be settled.
 pub(super) fn fit(plan: &Plan, on: &OnGraph<'_>, seed: u64, watch: &Watch<'_>) -> Result<(Learned, FitReport)> {
-    let anew = |epoch: usize| changed_propagation(&plan.model, on.graph, seed, epoch);
+    let anew = |epoch: usize| changed(&plan.model, on.graph, seed, epoch);
     let is_changed = plan.model.augment.method().transform().is_some();
     let problem = Problem {
         propagation: &on.prepared.propagation,
         input: &on.prepared.input,
         labels: on.labels,
         split: on.split,
-        anew: is_changed.then_some(&anew as &(dyn Fn(usize) -> Result<Propagation> + Sync)),
+        anew: is_changed.then_some(&anew as Anew<'_>),
     };
     match plan.model.depth.exits() {
         None => fit_network(plan, on, &problem, seed, watch),
@@ -41,13 +41,21 @@ pub(super) fn fit(plan: &Plan, on: &OnGraph<'_>, seed: u64, watch: &Watch<'_>) -
     }
 }
 
-/// What messages travel by in an epoch, where the data axis changes the edges.
-fn changed_propagation(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Propagation> {
-    let Some((transform, _)) = model.augment.method().transform() else {
-        return propagation(graph, model.backbone, model.operator);
-    };
-    let changed = transform_all(transform, &[graph], mix(seed), epoch)?.swap_remove(0);
-    propagation(&changed, model.backbone, model.operator)
+/// The graph of an epoch, where the data axis changes its edges or its features.
+fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Scene> {
+    let method = model.augment.method();
+    let Some((transform, _)) = method.transform() else { return Ok(Scene { propagation: None, input: None }) };
+    let changed = transform_in_place(transform, graph, mix(seed), epoch)?;
+    match (method.works_on_features(), changed.features()) {
+        (true, Some(features)) => Ok(Scene { propagation: None, input: Some(Input::from_features(features)?) }),
+        (true, None) => {
+            let what = format!("{} changes features, and the graph has none", model.augment);
+            Err(gnarl_graph::Error::setting("augment", what).into())
+        }
+        (false, _) => {
+            Ok(Scene { propagation: Some(propagation(&changed, model.backbone, model.operator)?), input: None })
+        }
+    }
 }
 
 fn fit_network(

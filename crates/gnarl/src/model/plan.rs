@@ -88,7 +88,15 @@ impl Plan {
     /// Refuses a set whose features a changed structure leaves as they are, for a backbone that sees nothing else.
     pub(super) fn check_features(&self, own_features: bool) -> Result<()> {
         let method = self.model.augment.method();
-        if own_features && !self.model.backbone.uses_operator() && method.transform().is_some() && method.keeps_nodes()
+        if !own_features && matches!(self.model.augment, Augment::FeatureMask(_)) {
+            let why = format!("{} masks features, and the graphs have none of their own", self.model.augment);
+            return Err(Error::setting("augment", why));
+        }
+        if own_features
+            && !self.model.backbone.uses_operator()
+            && method.transform().is_some()
+            && method.keeps_nodes()
+            && !method.works_on_features()
         {
             let why = format!("{} would not see the changed edges of {}", self.model.backbone, self.model.augment);
             return Err(Error::setting("augment", why));
@@ -327,8 +335,9 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
         if copies == Copies::Fixed {
             return no("copies", "of one graph a copy takes the graph's place: each-epoch is the only way".into());
         }
-        if backbone.has_learners() || !backbone.uses_operator() {
-            return no("augment", format!("{backbone} would not see the changed edges of {}", model.augment));
+        let sees_features = model.augment.method().works_on_features();
+        if backbone.has_learners() || !backbone.uses_operator() && !sees_features {
+            return no("augment", format!("{backbone} would not see what {} changes", model.augment));
         }
     }
     match task {

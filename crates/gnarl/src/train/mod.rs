@@ -258,8 +258,16 @@ pub fn argmax(scores: &[f32]) -> usize {
     scores.iter().enumerate().fold(0, |best, (i, s)| if *s > scores[best] { i } else { best })
 }
 
-/// Makes the propagation of an epoch, counted from 1.
-pub type Anew<'a> = &'a (dyn Fn(usize) -> Result<Propagation> + Sync);
+/// What an epoch is trained on, where it is not what is validated on.
+pub struct Scene {
+    /// What messages travel by; `None` for what they always travel by.
+    pub propagation: Option<Propagation>,
+    /// The nodes' features; `None` for those they always have.
+    pub input: Option<Input>,
+}
+
+/// Makes the scene of an epoch, counted from 1.
+pub type Anew<'a> = &'a (dyn Fn(usize) -> Result<Scene> + Sync);
 
 /// What a network is trained on.
 #[derive(Clone, Copy)]
@@ -272,7 +280,7 @@ pub struct Problem<'a> {
     pub labels: &'a Labels,
     /// Which nodes train and validate.
     pub split: &'a Split,
-    /// Where messages travel differently in every epoch of training: how. Validation is on the propagation as it is.
+    /// Where every epoch of training has a graph of its own: which. Validation is on the graph as it is.
     pub anew: Option<Anew<'a>>,
 }
 
@@ -378,7 +386,7 @@ pub fn train(
     let Problem { propagation, input, .. } = *problem;
     let [train_on, validate_on] = problem.targets()?;
     let validate_on = Field::new(propagation, input, &validate_on, model.reach())?;
-    let anew = problem.anew.map(|make| (make, input, train_on.clone()));
+    let anew = problem.anew.map(|make| (make, propagation, input, train_on.clone()));
     let train_on = Field::new(propagation, input, &train_on, model.reach())?;
     model.start(&train_on.propagation, &train_on.input)?;
     follow(&mut WholeGraph { model, train_on, validate_on, anew }, config, seed, watch)
@@ -389,8 +397,8 @@ struct WholeGraph<'a, M> {
     model: &'a M,
     train_on: Field,
     validate_on: Field,
-    /// Where messages travel differently in every epoch: how, and on which nodes the loss is.
-    anew: Option<(Anew<'a>, &'a Input, Targets)>,
+    /// Where every epoch has a graph of its own: which, what it has where it has nothing of its own, and on which nodes the loss is.
+    anew: Option<(Anew<'a>, &'a Propagation, &'a Input, Targets)>,
 }
 
 impl<M: Model> Course for WholeGraph<'_, M> {
@@ -403,8 +411,11 @@ impl<M: Model> Course for WholeGraph<'_, M> {
     }
 
     fn begin(&mut self, epoch: usize) -> Result<usize> {
-        if let Some((make, input, targets)) = &self.anew {
-            self.train_on = Field::new(&make(epoch)?, input, targets, self.model.reach())?;
+        if let Some((make, propagation, input, targets)) = &self.anew {
+            let scene = make(epoch)?;
+            let propagation = scene.propagation.as_ref().unwrap_or(propagation);
+            let input = scene.input.as_ref().unwrap_or(input);
+            self.train_on = Field::new(propagation, input, targets, self.model.reach())?;
         }
         Ok(1)
     }

@@ -7,7 +7,7 @@
 //! | `edges` (also `.edges`, `.npz`) | `u,v` or `u,v,weight` |
 //! | `features` (also `.npz`) | the features of one node, in order; `node,…` under a header that starts with `node`; or one value that is not zero, under the header `node,column,value` |
 //! | `labels` | the class of one node, in order; or `node,class` |
-//! | `splits` | `node,split,part`, where part is `train`, `val` or `test` |
+//! | `splits` | `node,split,part`, where part is `train`, `val` or `test`; `node,part` where there is one split |
 //!
 //! Fields are separated by commas, tabs or spaces and may be quoted; lines that start with `#` or `%` are comments.
 //!

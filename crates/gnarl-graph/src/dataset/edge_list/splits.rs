@@ -1,4 +1,4 @@
-//! Splits of a user's own graph: `node,split,part`.
+//! Splits of a user's own graph: `node,split,part`, or `node,part` where there is one.
 
 use std::collections::HashMap;
 
@@ -20,9 +20,13 @@ pub(super) fn parse(table: &Table, nodes: &Nodes) -> Result<Vec<Split>> {
         if std::mem::take(&mut is_title) {
             return Ok(());
         }
-        let &[node, split, part] = fields else {
-            let what = format!("{} is not 'node,split,part'", quoted(&fields.join(",")));
-            return Err(at_line(&table.path, line, what));
+        let (node, split, part) = match *fields {
+            [node, split, part] => (node, split, part),
+            [node, part] => (node, "own", part),
+            _ => {
+                let what = format!("{} is neither 'node,part' nor 'node,split,part'", quoted(&fields.join(",")));
+                return Err(at_line(&table.path, line, what));
+            }
         };
         let node = nodes.get(table, line, node)?;
         let part = part_of(part)

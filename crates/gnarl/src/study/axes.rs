@@ -1,0 +1,256 @@
+//! What the axes do alone and together: a plain model, each axis switched on by itself, every pair, and all of them, over the same
+//! splits and seeds, clean or under an attack.
+//!
+//! Every choice has its default settings: what is measured is what somebody gets who switches an axis on and says no more.
+
+use std::time::Instant;
+
+use gnarl_graph::dataset::{Benchmark, Task};
+use gnarl_graph::metrics::{PairedDifference, paired_difference};
+use gnarl_graph::names::Given;
+use serde::Serialize;
+
+use super::attack::{AttackStudy, Known, Mode};
+use super::summary::Accuracy;
+use super::train::TrainStudy;
+use crate::attack::Attack;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::train::Watch;
+
+/// What is switched on and how often it is run.
+#[derive(Debug, Clone)]
+pub struct AxesStudy {
+    /// The plain model that axes are switched on in.
+    pub model: Model,
+    /// Of one graph: how many runs. A set has as many as its benchmark has folds.
+    pub runs: usize,
+    /// The first run's seed.
+    pub seed: u64,
+    /// Judge on attacked inputs too.
+    pub attack: Option<Attack>,
+    /// Whether only single axes are looked at.
+    pub alone: bool,
+}
+
+/// A choice of an axis, by the names of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Switched {
+    /// The axis.
+    pub axis: &'static str,
+    /// What it is switched to.
+    pub choice: &'static str,
+}
+
+/// What the axes are switched to: the thesis' method of each, or ours where that is the one to take.
+const SWITCHED: &[Switched] = &[
+    Switched { axis: "operator", choice: "cgso" },
+    Switched { axis: "depth", choice: "admp-st" },
+    Switched { axis: "weights", choice: "orthonormal" },
+    Switched { axis: "weights", choice: "parseval" },
+    Switched { axis: "inference", choice: "clean-crf" },
+    Switched { axis: "augment", choice: "dropedge" },
+    Switched { axis: "augment", choice: "gratin" },
+];
+
+/// What some axes together came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Combination {
+    /// What was switched on; nothing for the plain model.
+    pub switched: Vec<Switched>,
+    /// What came of it.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl Combination {
+    /// `cgso + orthonormal`, or `plain`.
+    pub fn name(&self) -> String {
+        match self.switched.is_empty() {
+            true => "plain".into(),
+            false => self.switched.iter().map(|s| s.choice).collect::<Vec<_>>().join(" + "),
+        }
+    }
+}
+
+/// What a combination came to.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Its accuracies on the test items.
+    Judged(Judged),
+    /// Why it cannot be.
+    Refused(String),
+}
+
+/// Accuracies of a combination, per cent, read by its own inference.
+#[derive(Debug, Clone, Serialize)]
+pub struct Judged {
+    /// On clean inputs.
+    pub clean: Accuracy,
+    /// Minus the plain model's, run by run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minus_plain: Option<PairedDifference>,
+    /// On attacked inputs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attacked: Option<Accuracy>,
+    /// Minus the plain model's, run by run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attacked_minus_plain: Option<PairedDifference>,
+    /// Seconds of all its runs.
+    pub seconds: f64,
+}
+
+impl AxesStudy {
+    /// The combinations, the plain model first, then single axes, pairs, and all at once.
+    pub fn combinations(&self, task: Task) -> Vec<Vec<Switched>> {
+        // On one graph GRATIN has no vectors of graphs to draw; on sets it is the thesis' own way.
+        let of_other_task = if task == Task::Node { "gratin" } else { "dropedge" };
+        let choices: Vec<Switched> = SWITCHED.iter().copied().filter(|s| s.choice != of_other_task).collect();
+        let mut all = vec![Vec::new()];
+        all.extend(choices.iter().map(|&one| vec![one]));
+        if self.alone {
+            return all;
+        }
+        for (i, &one) in choices.iter().enumerate() {
+            all.extend(choices[i + 1..].iter().filter(|other| other.axis != one.axis).map(|&other| vec![one, other]));
+        }
+        for &weights in choices.iter().filter(|s| s.axis == "weights") {
+            all.push(choices.iter().copied().filter(|s| s.axis != "weights" || *s == weights).collect());
+        }
+        all
+    }
+
+    /// The model with some axes switched.
+    pub fn model(&self, switched: &[Switched]) -> gnarl_graph::Result<Model> {
+        let options: Vec<Given> = switched.iter().map(|s| (s.axis.to_string(), s.choice.to_string())).collect();
+        self.model.over(&options)
+    }
+
+    /// Runs one combination; minus the plain one where that is known.
+    pub fn run_one(
+        &self,
+        switched: &[Switched],
+        on: &Benchmark,
+        plain: Option<&Judged>,
+        watch: &Watch<'_>,
+    ) -> Result<Combination> {
+        let start = Instant::now();
+        let refused = |why: String| Combination { switched: switched.to_vec(), outcome: Outcome::Refused(why) };
+        let found = self.model(switched).map_err(Error::from).and_then(|model| self.judge(model, on, watch));
+        let (clean, attacked) = match found {
+            Ok(found) => found,
+            Err(Error::Graph(why)) => return Ok(refused(why.to_string())),
+            Err(other) => return Err(other),
+        };
+        let minus = |ours: &Accuracy, plain: Option<&Accuracy>| {
+            plain.map(|plain| paired_difference(&ours.runs, &plain.runs)).transpose()
+        };
+        let judged = Judged {
+            minus_plain: minus(&clean, plain.map(|p| &p.clean))?,
+            attacked_minus_plain: match &attacked {
+                Some(attacked) => minus(attacked, plain.and_then(|p| p.attacked.as_ref()))?,
+                None => None,
+            },
+            clean,
+            attacked,
+            seconds: start.elapsed().as_secs_f64(),
+        };
+        Ok(Combination { switched: switched.to_vec(), outcome: Outcome::Judged(judged) })
+    }
+
+    /// Accuracies on clean and, where asked for, attacked inputs.
+    fn judge(&self, model: Model, on: &Benchmark, watch: &Watch<'_>) -> Result<(Accuracy, Option<Accuracy>)> {
+        let unfinished = || Error::from(gnarl_graph::Error::argument("axes", "stopped before its runs were done"));
+        let Some(attack) = self.attack else {
+            let study = TrainStudy { runs: self.runs, seed: self.seed, ..TrainStudy::new(model) };
+            let result = study.run(on, watch)?;
+            let no_test = || Error::from(gnarl_graph::Error::argument("axes", "there are no labelled test items"));
+            if result.unfinished > 0 {
+                return Err(unfinished());
+            }
+            return Ok((result.test_accuracy()?.ok_or_else(no_test)?, None));
+        };
+        let (mode, known) = (Mode::Evasion, Known::True);
+        let study = AttackStudy { model, attack, mode, surrogate: false, known, runs: self.runs, seed: self.seed };
+        let result = study.run(on, watch)?;
+        if result.unfinished > 0 {
+            return Err(unfinished());
+        }
+        let clean = result.over(|run| run.defended.map_or(run.clean_accuracy, |d| d.clean_accuracy))?;
+        let attacked = result.over(|run| run.defended.map_or(run.attacked_accuracy, |d| d.attacked_accuracy))?;
+        Ok((clean, Some(attacked)))
+    }
+
+    /// Runs every combination, telling each as it is done; those that are not reached when somebody asks to stop are left out.
+    pub fn run(
+        &self,
+        on: &Benchmark,
+        watch: &Watch<'_>,
+        mut on_done: impl FnMut(&Combination),
+    ) -> Result<Vec<Combination>> {
+        let mut done: Vec<Combination> = Vec::new();
+        for switched in self.combinations(on.content.task()) {
+            let plain = done.first().and_then(|plain| match &plain.outcome {
+                Outcome::Judged(judged) => Some(judged.clone()),
+                Outcome::Refused(_) => None,
+            });
+            let combination = self.run_one(&switched, on, plain.as_ref(), watch)?;
+            if watch.stopped() {
+                break;
+            }
+            on_done(&combination);
+            done.push(combination);
+        }
+        Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn::Backbone;
+
+    fn study() -> AxesStudy {
+        AxesStudy { model: Model::new(Backbone::Gcn).epochs(5), runs: 2, seed: 0, attack: None, alone: false }
+    }
+
+    #[test]
+    fn every_axis_alone_every_pair_and_all() {
+        let all = study().combinations(Task::Node);
+        assert!(all[0].is_empty());
+        // Six choices on five axes; pairs of different axes; all with either kind of weights.
+        assert_eq!(all.iter().filter(|c| c.len() == 1).count(), 6);
+        assert_eq!(all.iter().filter(|c| c.len() == 2).count(), 14);
+        assert_eq!(all.iter().filter(|c| c.len() == 5).count(), 2);
+        for combination in &all {
+            for (i, one) in combination.iter().enumerate() {
+                assert!(combination[i + 1..].iter().all(|other| other.axis != one.axis));
+            }
+        }
+        // A choice that the lists no longer have would fail here.
+        assert!(all.iter().all(|switched| study().model(switched).is_ok()));
+        assert_eq!(AxesStudy { alone: true, ..study() }.combinations(Task::Graph).len(), 7);
+    }
+
+    #[test]
+    fn differences_are_to_the_plain_model_and_refusals_are_said() {
+        let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
+        let splits = graph.splits().to_vec();
+        let on = Benchmark { name: "csbm".into(), content: gnarl_graph::Content::Graph(graph), splits };
+        let study = AxesStudy { alone: true, ..study() };
+        let mut told = 0;
+        let found = study.run(&on, &Watch::quiet(), |_| told += 1).unwrap();
+        assert_eq!((found.len(), told), (7, 7));
+        assert_eq!(found[0].name(), "plain");
+        for combination in &found[1..] {
+            let Outcome::Judged(judged) = &combination.outcome else { panic!("{combination:?}") };
+            assert_eq!(judged.clean.runs.len(), 2);
+            assert!(judged.minus_plain.is_some() && judged.attacked.is_none());
+        }
+        let mlp = AxesStudy { model: Model::new(Backbone::Mlp).epochs(2), ..study };
+        let refused = mlp.run_one(&SWITCHED[..1], &on, None, &Watch::quiet()).unwrap();
+        let Outcome::Refused(why) = refused.outcome else { panic!("an operator for a perceptron") };
+        assert!(why.contains("passes no messages"), "{why}");
+    }
+}
