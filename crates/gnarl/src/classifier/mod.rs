@@ -6,7 +6,7 @@
 //! | [`early_exit`] | a network with exits and the policy that says which is taken |
 //!
 //! Features enter as the network sees them. Where a recipe scales them, scale the graph's once
-//! ([`FeatureScaling::apply`](crate::features::FeatureScaling::apply)), before anything is done to it.
+//! ([`Scaler::apply`](crate::features::Scaler::apply)), before anything is done to it.
 
 pub mod early_exit;
 

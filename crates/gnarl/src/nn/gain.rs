@@ -40,7 +40,7 @@ impl Gain {
     }
 
     /// Chooses the factor by the scores that it gives so far: after it they spread around their mean, item by item, as
-    /// [`SPREAD`] says. Scores that do not differ leave it as it is.
+    /// the start of an unconstrained network does. Scores that do not differ leave it as it is.
     pub fn start(&self, params: &Params, scores: &Tensor) -> Result<()> {
         let around = scores.broadcast_sub(&scores.mean_keepdim(1)?)?;
         let spread = f64::from(around.sqr()?.mean_all()?.to_scalar::<f32>()?).sqrt();
