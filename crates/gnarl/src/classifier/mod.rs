@@ -87,7 +87,7 @@ impl WhiteBox {
         &self.weights
     }
 
-    /// What the nodes of a graph hear.
+    /// What messages travel by on a graph.
     pub fn propagation(&self, graph: &Graph) -> Result<Propagation> {
         propagation(graph, self.network.config().backbone, self.operator)
     }

@@ -117,7 +117,7 @@ pub struct GraphData {
 /// that has it needs neither, forward and backward.
 #[derive(Debug)]
 struct FirstAggregated {
-    /// The operator plus the identity, where nodes hear themselves once more.
+    /// The operator plus the identity, where nodes add their own message once more.
     with_own: Option<Operator>,
     /// This or the plain operator times the features.
     aggregated: Operator,

@@ -23,7 +23,7 @@ use crate::weights::{Free, Orthonormal, Parseval, Scaling, WeightsChoice};
 pub struct Subject {
     /// The network.
     pub backbone: Backbone,
-    /// What nodes hear through; settled, since an attacked model is trained once.
+    /// The operator; settled, since an attacked model is trained once.
     pub operator: OperatorChoice,
     /// What is asked of the weights.
     pub weights: WeightsChoice,

@@ -94,7 +94,7 @@ pub enum Spec {
     NodeClassification {
         /// The network.
         backbone: Backbone,
-        /// What nodes hear through.
+        /// The operator.
         operator: OperatorChoice,
     },
     /// Trains a network at every depth from 0 to [`MAX_DEPTH`] and takes the depth with the best mean test accuracy, as the thesis

@@ -14,7 +14,7 @@ pub struct Entry {
     pub axis: &'static str,
     /// The model, as people write it.
     pub model: &'static str,
-    /// What nodes hear through, as people write it.
+    /// The operator, as people write it.
     pub operator: &'static str,
     /// The model.
     #[serde(skip)]
