@@ -124,7 +124,8 @@ fn class_features(config: &CsbmConfig, labels: &Labels, seed: u64) -> Result<Den
     DenseMatrix::new(labels.len(), dim, data)
 }
 
-/// `count` random directions of length one, the first `dim` of them orthogonal (Gram–Schmidt, done twice).
+/// `count` random directions of length one, the first `dim` of them orthogonal (Gram–Schmidt, done twice; by hand, since a QR
+/// decomposition would give other signs, and with them other graphs by the same seed).
 fn directions(rng: &mut Rng, count: usize, dim: usize) -> Vec<Vec<f64>> {
     let mut found: Vec<Vec<f64>> = Vec::with_capacity(count);
     while found.len() < count {

@@ -40,7 +40,8 @@ impl Init {
     }
 }
 
-/// Gram–Schmidt (twice, for full precision) on Gaussian vectors along the shorter side.
+/// Gram–Schmidt (twice, for full precision) on Gaussian vectors along the shorter side. By hand and not by a QR decomposition: that would
+/// give other signs, and with them other networks than every figure of chapter 5 was measured on.
 fn orthogonal(shape: &[usize], rng: &mut Rng) -> Vec<f32> {
     let (rows, cols) = (shape[0], shape[1..].iter().product::<usize>());
     let (count, length) = (rows.min(cols), rows.max(cols));
