@@ -13,6 +13,7 @@ use gnarl_graph::dataset::Task;
 use serde::Serialize;
 
 use super::model::ModelArgs;
+use super::train::SpecReport;
 use crate::global::Global;
 use crate::interrupt;
 use crate::output::{self, Report, difference, real};
@@ -55,7 +56,7 @@ pub struct AxesReport {
 }
 
 /// Runs every combination and reports.
-pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<AxesReport> {
+pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<SpecReport, AxesReport>> {
     let attack = args.attack.as_ref().map(|name| {
         let budget = args.budget.iter().map(|text| ("budget".to_string(), text.clone()));
         name.parse::<Attack>()?.with(&budget.collect::<Vec<_>>())
@@ -68,6 +69,9 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<AxesReport> {
         return Err(Error::argument("--attack", what).into());
     }
     let model = args.model.model(&data.name, task)?;
+    if args.model.print_spec {
+        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+    }
     let study = AxesStudy { model, runs: args.runs, seed: global.seed, attack, alone: args.alone };
     let bar = progress::steps(&format!("axes on {}", data.name), study.combinations(task).len() as u64);
     let watch = Watch::stopped_by(interrupt::flag());
@@ -85,7 +89,7 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<AxesReport> {
     if let Some(file) = &args.write {
         gnarl_graph::files::write_atomically(file, report.markdown().as_bytes())?;
     }
-    Ok(report)
+    Ok(output::Either::Right(report))
 }
 
 impl AxesReport {

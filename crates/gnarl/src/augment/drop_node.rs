@@ -10,7 +10,7 @@ use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use super::transform::{COPIES, Copies, GraphTransform, check_share, with_scaled_features};
+use super::transform::{COPIES, Copies, GraphTransform, check_share, kept_factors, with_scaled_features};
 
 /// Nodes removed at random. Of a graph with nodes one always stays: a graph without any says nothing about its class.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -63,9 +63,7 @@ impl Augmentation for DropNode {
 
 impl GraphTransform for DropNode {
     fn apply_in_place(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
-        let scale = if self.strength < 1.0 { (1.0 / (1.0 - self.strength)) as f32 } else { 0.0 };
-        let nodes = 0..graph.num_nodes();
-        let kept: Vec<f32> = nodes.map(|_| if rng.random_bool(self.strength) { 0.0 } else { scale }).collect();
+        let kept = kept_factors(graph.num_nodes(), self.strength, rng);
         with_scaled_features(graph, |node, _| kept[node])
     }
 

@@ -4,11 +4,10 @@
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Graph, Result};
-use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
-use super::transform::{COPIES, Copies, GraphTransform, check_share, with_scaled_features};
+use super::transform::{COPIES, Copies, GraphTransform, check_share, kept_factors, with_scaled_features};
 
 /// Columns of the features set to zero at random; nodes and edges stay.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -61,8 +60,7 @@ impl Augmentation for FeatureMask {
 impl GraphTransform for FeatureMask {
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         let columns = graph.features().map_or(0, |features| features.num_cols());
-        let scale = if self.strength < 1.0 { (1.0 / (1.0 - self.strength)) as f32 } else { 0.0 };
-        let kept: Vec<f32> = (0..columns).map(|_| if rng.random_bool(self.strength) { 0.0 } else { scale }).collect();
+        let kept = kept_factors(columns, self.strength, rng);
         with_scaled_features(graph, |_, column| kept[column])
     }
 }

@@ -25,6 +25,12 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     }
 }
 
+/// Zero with this chance, else what keeps the mean of a sum.
+pub(super) fn kept_factors(count: usize, strength: f64, rng: &mut Rng) -> Vec<f32> {
+    let scale = if strength < 1.0 { (1.0 / (1.0 - strength)) as f32 } else { 0.0 };
+    (0..count).map(|_| if rng.random_bool(strength) { 0.0 } else { scale }).collect()
+}
+
 /// The graph with each feature times what its row and column say; one without features as it is.
 pub(super) fn with_scaled_features(graph: &Graph, factor: impl Fn(usize, usize) -> f32) -> Result<Graph> {
     let scaled = match graph.features() {
