@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
+use crate::commands::advise::AdviseArgs;
 use crate::commands::attack::AttackArgs;
 use crate::commands::axes::AxesArgs;
 use crate::commands::bench::BenchCommand;
@@ -54,6 +55,8 @@ pub enum Command {
     Train(Box<TrainArgs>),
     /// Change a graph within a budget and see how many answers of a model turn wrong
     Attack(Box<AttackArgs>),
+    /// Which axes are worth switching on for a dataset, without a look at test labels
+    Advise(Box<AdviseArgs>),
     /// A plain model against each axis switched on, every pair of axes, and all of them
     Axes(Box<AxesArgs>),
     /// Classes by a saved model

@@ -88,6 +88,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Some(Command::Cluster(args)) => output::print(global, commands::cluster::run(global, args)?),
         Some(Command::Train(args)) => output::print(global, commands::train::run(global, args)?),
         Some(Command::Attack(args)) => output::print(global, commands::attack::run(global, args)?),
+        Some(Command::Advise(args)) => output::print(global, commands::advise::run(global, args)?),
         Some(Command::Axes(args)) => output::print(global, commands::axes::run(global, args)?),
         Some(Command::Predict(args)) => output::print(global, commands::predict::run(global, args)?),
         Some(Command::Robustness(args)) => output::print(global, commands::robustness::run(global, args)?),

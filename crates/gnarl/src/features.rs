@@ -23,7 +23,8 @@ gnarl_graph::named! {
 }
 
 /// What features look like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum FeatureKind {
     /// There are none, or every row is one-hot: no scaling changes anything.
     Plain,

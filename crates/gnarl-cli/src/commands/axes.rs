@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::model::ModelArgs;
 use super::train::SpecReport;
 use crate::global::Global;
-use crate::interrupt;
+use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Report, difference, real};
 use crate::progress;
 
@@ -53,6 +53,8 @@ pub struct AxesReport {
     seed: u64,
     interrupted: bool,
     combinations: Vec<Combination>,
+    #[serde(skip)]
+    asked: usize,
 }
 
 /// Runs every combination and reports.
@@ -84,6 +86,7 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<Sp
         runs: if task == Task::Node { args.runs } else { benchmark.splits.len() },
         seed: global.seed,
         interrupted: watch.stopped(),
+        asked: study.combinations(task).len(),
         combinations,
     };
     if let Some(file) = &args.write {
@@ -151,5 +154,9 @@ impl Report for AxesReport {
             text += "\ninterrupted: what was not reached is left out\n";
         }
         text
+    }
+
+    fn complaint(self) -> Option<anyhow::Error> {
+        self.interrupted.then(|| Interrupted { finished: self.combinations.len(), asked: self.asked }.into())
     }
 }

@@ -1,5 +1,6 @@
 //! One file per command: from arguments to a [`Report`](crate::output::Report).
 
+pub mod advise;
 pub mod attack;
 pub mod axes;
 pub mod bench;

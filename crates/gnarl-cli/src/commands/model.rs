@@ -26,7 +26,7 @@ pub struct ModelArgs {
     /// (largest-component), as the thesis does for attacks on edges
     #[arg(long, default_value = "own")]
     pub protocol: ProtocolName,
-    #[arg(long, value_name = "NAME", required_unless_present = "spec", help = help_of_model())]
+    #[arg(long, value_name = "NAME", help = help_of_model())]
     pub model: Option<Backbone>,
     /// A model as a TOML file, in place of --model; options are put over it
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
@@ -194,6 +194,12 @@ impl ModelArgs {
             }
         };
         Ok((data, benchmark))
+    }
+
+    /// The same with this model where none was named.
+    pub fn or_model(&self, usual: Backbone) -> Self {
+        let model = self.model.or(self.spec.is_none().then_some(usual));
+        Self { model, ..self.clone() }
     }
 
     /// The model that was described, with the recipe's settings where it is open.

@@ -53,6 +53,21 @@ const SWITCHED: &[Switched] = &[
     Switched { axis: "augment", choice: "gratin" },
 ];
 
+impl Switched {
+    /// What the axes are switched to, for a task.
+    pub fn all(task: Task) -> Vec<Switched> {
+        // On one graph GRATIN has no vectors of graphs to draw; on sets it is the thesis' own way.
+        let of_other_task = if task == Task::Node { "gratin" } else { "dropedge" };
+        SWITCHED.iter().copied().filter(|s| s.choice != of_other_task).collect()
+    }
+}
+
+/// A model with some axes switched.
+pub(super) fn with_switched(model: &Model, switched: &[Switched]) -> gnarl_graph::Result<Model> {
+    let options: Vec<Given> = switched.iter().map(|s| (s.axis.to_string(), s.choice.to_string())).collect();
+    model.over(&options)
+}
+
 /// What some axes together came to.
 #[derive(Debug, Clone, Serialize)]
 pub struct Combination {
@@ -104,9 +119,7 @@ pub struct Judged {
 impl AxesStudy {
     /// The combinations, the plain model first, then single axes, pairs, and all at once.
     pub fn combinations(&self, task: Task) -> Vec<Vec<Switched>> {
-        // On one graph GRATIN has no vectors of graphs to draw; on sets it is the thesis' own way.
-        let of_other_task = if task == Task::Node { "gratin" } else { "dropedge" };
-        let choices: Vec<Switched> = SWITCHED.iter().copied().filter(|s| s.choice != of_other_task).collect();
+        let choices = Switched::all(task);
         let mut all = vec![Vec::new()];
         all.extend(choices.iter().map(|&one| vec![one]));
         if self.alone {
@@ -123,8 +136,7 @@ impl AxesStudy {
 
     /// The model with some axes switched.
     pub fn model(&self, switched: &[Switched]) -> gnarl_graph::Result<Model> {
-        let options: Vec<Given> = switched.iter().map(|s| (s.axis.to_string(), s.choice.to_string())).collect();
-        self.model.over(&options)
+        with_switched(&self.model, switched)
     }
 
     /// Runs one combination; minus the plain one where that is known.

@@ -3,12 +3,14 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | [`advise`] | which axes are worth switching on, by training and validation items alone |
 //! | [`train`] | how well a model does, over splits and seeds, with what its axes add |
 //! | [`attack`] | how many answers turn wrong when an attacker changes the graph |
 //! | [`axes`] | what the five axes do alone, in pairs and together |
 //! | [`robustness`] | how far answers move when inputs do, and how far they ever can |
 //! | [`summary`] | means and deviations over runs |
 
+pub mod advise;
 pub mod attack;
 pub mod axes;
 pub mod robustness;

@@ -1,0 +1,477 @@
+//! Which axes are worth switching on for a dataset, by what its training and validation items say.
+//!
+//! The labels of test items are taken away before anything is looked at. Every choice is fitted with some of the other items held back
+//! and judged on those, so that nothing that was learned or chosen on an item is judged by it: exits' policies, the epoch that is kept and
+//! the scaling of features are chosen on the rest. Differences are paired item by item; what does not help beyond a standard error
+//! stays off.
+
+use std::time::Instant;
+
+use gnarl_graph::dataset::{Benchmark, Task};
+use gnarl_graph::metrics::{PairedDifference, mean_std, paired_difference};
+use gnarl_graph::properties::edge_homophily;
+use gnarl_graph::random::stream;
+use gnarl_graph::{Content, Error as GraphError, Graph, GraphSet, Labels, Split, SplitData};
+use rand::seq::SliceRandom;
+use serde::Serialize;
+
+use super::axes::{Switched, with_switched};
+use super::train::{TrainResult, TrainStudy};
+use crate::error::{Error, Result};
+use crate::features::FeatureKind;
+use crate::model::Model;
+use crate::nn::Backbone;
+use crate::train::Watch;
+
+/// What is tried and how often.
+#[derive(Debug, Clone)]
+pub struct AdviseStudy {
+    /// The plain model that axes are switched on in.
+    pub model: Model,
+    /// Fits of each choice to each part, each with its own seed.
+    pub runs: usize,
+    /// The first fit's seed.
+    pub seed: u64,
+}
+
+/// What a dataset looks like without the labels of its test items.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Looks {
+    /// What is classified.
+    pub task: Task,
+    /// Nodes, or graphs.
+    pub items: usize,
+    /// Edges of the graph, or of all graphs together.
+    pub edges: usize,
+    /// The mean number of neighbours of a node.
+    pub mean_degree: f64,
+    /// The most neighbours of a node.
+    pub max_degree: usize,
+    /// Nodes without neighbours.
+    pub isolated: usize,
+    /// Of one graph: the share of edges within a class, among those whose ends both train or validate; none where there are no such edges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub homophily: Option<f64>,
+    /// Columns of features, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<usize>,
+    /// What they look like.
+    pub features: FeatureKind,
+    /// The classes.
+    pub classes: usize,
+    /// Training items.
+    pub train: usize,
+    /// Validation items.
+    pub validation: usize,
+    /// Training items of the rarest class, and that class.
+    pub rarest: (String, usize),
+    /// Training items of the most common class.
+    pub most_common: usize,
+}
+
+impl Looks {
+    fn of(content: &Content, labels: &Labels, split: &Split) -> Self {
+        let graphs = match content {
+            Content::Graph(graph) => std::slice::from_ref(graph),
+            Content::Graphs(set) => set.graphs(),
+        };
+        let degrees = || graphs.iter().flat_map(|g| (0..g.num_nodes() as u32).map(|u| g.degree(u)));
+        let (nodes, edges) = (degrees().count(), graphs.iter().map(Graph::num_edges).sum::<usize>());
+        let of_classes = labels.select(split.train()).counts();
+        let rarest = (0u32..).zip(&of_classes).min_by_key(|(_, count)| **count).map_or((0, 0), |(c, n)| (c, *n));
+        Self {
+            task: content.task(),
+            items: content.num_items(),
+            edges,
+            mean_degree: 2.0 * edges as f64 / nodes.max(1) as f64,
+            max_degree: degrees().max().unwrap_or(0),
+            isolated: degrees().filter(|&degree| degree == 0).count(),
+            homophily: content.graph().ok().and_then(edge_homophily),
+            columns: graphs.iter().find_map(|g| g.features().map(|f| f.num_cols())),
+            features: FeatureKind::of(graphs.iter()),
+            classes: labels.num_classes(),
+            train: split.train().len(),
+            validation: split.val().len(),
+            rarest: (labels.name(rarest.0), rarest.1),
+            most_common: of_classes.iter().copied().max().unwrap_or(0),
+        }
+    }
+}
+
+/// What a choice came to on items that had no part in fitting it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Tried {
+    /// What was switched on; nothing for the plain model.
+    pub switched: Vec<Switched>,
+    /// The kind of network, where it is another: the control without edges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backbone: Option<Backbone>,
+    /// Accuracy in per cent, or why it cannot be.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// What a choice came to.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Its accuracy.
+    Judged(Judged),
+    /// Why it cannot be.
+    Refused(String),
+}
+
+/// The accuracy of a choice.
+#[derive(Debug, Clone, Serialize)]
+pub struct Judged {
+    /// On the items held back, per cent.
+    pub accuracy: f64,
+    /// Minus the plain model's, item by item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minus_plain: Option<PairedDifference>,
+    /// Where it was tried on top of others: minus theirs, item by item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub minus_before: Option<PairedDifference>,
+    /// Seconds of its fits.
+    pub seconds: f64,
+    /// For each item judged, the share of fits that were right, per cent.
+    #[serde(skip)]
+    right: Vec<f64>,
+}
+
+impl Judged {
+    /// Whether it helps: beyond one standard error. Half a dozen choices are tried, so that now and then one passes by luck; it then does
+    /// about as well as the plain model.
+    fn helps(difference: Option<&PairedDifference>) -> bool {
+        difference.is_some_and(|d| d.mean > 0.0 && d.mean > d.standard_error)
+    }
+}
+
+impl Tried {
+    /// `cgso + orthonormal`, or `plain`.
+    pub fn name(&self) -> String {
+        match (self.backbone, self.switched.is_empty()) {
+            (Some(backbone), _) => format!("{backbone}, without edges"),
+            (None, true) => "plain".into(),
+            (None, false) => self.switched.iter().map(|s| s.choice).collect::<Vec<_>>().join(" + "),
+        }
+    }
+
+    fn judged(&self) -> Option<&Judged> {
+        match &self.outcome {
+            Outcome::Judged(judged) => Some(judged),
+            Outcome::Refused(_) => None,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Advice {
+    /// The dataset.
+    pub looks: Looks,
+    /// Items judged on, each once by every fit that held it back.
+    pub judged_items: usize,
+    /// Parts that were held back in turn.
+    pub parts: usize,
+    /// What was tried: the plain model, a model without edges, single choices, and joined ones.
+    pub tried: Vec<Tried>,
+    /// What is worth switching on; nothing where nothing helps.
+    pub switch_on: Vec<Switched>,
+    /// The model with that switched on.
+    pub model: Model,
+    /// Whether somebody stopped it before everything was tried.
+    pub interrupted: bool,
+}
+
+impl AdviseStudy {
+    /// How many choices are tried at least, for progress.
+    pub fn num_choices(&self, task: Task) -> usize {
+        2 + Switched::all(task).len()
+    }
+
+    /// Looks at the data and tries, telling each choice as it is done.
+    pub fn run(&self, on: &SplitData, watch: &Watch<'_>, mut on_done: impl FnMut(&Tried)) -> Result<Advice> {
+        let content = without_test_labels(&on.content, &on.split)?;
+        let Some(labels) = content.labels() else {
+            return Err(GraphError::argument("advise", "the graph has no labels to learn from").into());
+        };
+        let parts = held_back(labels, &on.split, self.seed)?;
+        let looks = Looks::of(&content, labels, &on.split);
+        let task = content.task();
+        let judge = Judge { study: self, on: Benchmark { name: on.name.clone(), content, splits: parts }, watch };
+        let mut tried: Vec<Tried> = Vec::new();
+        // What was stopped on its way says nothing.
+        let mut note = |one: Tried, tried: &mut Vec<Tried>| {
+            if !watch.stopped() {
+                on_done(&one);
+                tried.push(one);
+            }
+        };
+        let plain = judge.plain()?;
+        note(plain.clone(), &mut tried);
+        let plain = plain.judged().cloned();
+        if let Some(control) = judge.without_edges(plain.as_ref())? {
+            note(control, &mut tried);
+        }
+        let mut helpful: Vec<(f64, Switched)> = Vec::new();
+        for choice in Switched::all(task) {
+            if watch.stopped() {
+                break;
+            }
+            let one = judge.switched(vec![choice], plain.as_ref(), None)?;
+            if let Some(difference) = one.judged().and_then(|j| j.minus_plain)
+                && Judged::helps(Some(&difference))
+            {
+                helpful.push((difference.mean, choice));
+            }
+            note(one, &mut tried);
+        }
+        helpful.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut switch_on: Vec<Switched> = Vec::new();
+        let mut before: Option<Judged> = None;
+        for (_, choice) in helpful {
+            if watch.stopped() || switch_on.iter().any(|s| s.axis == choice.axis) {
+                continue;
+            }
+            if switch_on.is_empty() {
+                let of_choice = |one: &&Tried| one.switched == [choice];
+                before = tried.iter().find(of_choice).and_then(Tried::judged).cloned();
+                switch_on.push(choice);
+                continue;
+            }
+            let joined: Vec<Switched> = switch_on.iter().copied().chain([choice]).collect();
+            let one = judge.switched(joined, plain.as_ref(), before.as_ref())?;
+            if let Some(judged) = one.judged()
+                && Judged::helps(judged.minus_before.as_ref())
+            {
+                before = Some(judged.clone());
+                switch_on.push(choice);
+            }
+            note(one, &mut tried);
+        }
+        let model = with_switched(&self.model, &switch_on)?;
+        let judged_items = judge.on.splits.iter().map(|part| part.test().len()).sum();
+        let (parts, interrupted) = (judge.on.splits.len(), watch.stopped());
+        Ok(Advice { looks, judged_items, parts, tried, switch_on, model, interrupted })
+    }
+}
+
+/// Fits and judges choices on the same parts by the same seeds.
+struct Judge<'a> {
+    study: &'a AdviseStudy,
+    on: Benchmark,
+    watch: &'a Watch<'a>,
+}
+
+impl Judge<'_> {
+    fn plain(&self) -> Result<Tried> {
+        self.tried(&self.study.model, Vec::new(), None, (None, None))
+    }
+
+    /// The same without edges, for what they add; none where the model itself does without.
+    fn without_edges(&self, plain: Option<&Judged>) -> Result<Option<Tried>> {
+        if !self.study.model.backbone.uses_operator() || self.watch.stopped() {
+            return Ok(None);
+        }
+        let model = Model { features: self.study.model.features, ..Model::new(Backbone::Mlp) };
+        self.tried(&model, Vec::new(), Some(Backbone::Mlp), (plain, None)).map(Some)
+    }
+
+    fn switched(&self, switched: Vec<Switched>, plain: Option<&Judged>, before: Option<&Judged>) -> Result<Tried> {
+        match with_switched(&self.study.model, &switched) {
+            Ok(model) => self.tried(&model, switched, None, (plain, before)),
+            Err(why) => Ok(Tried { switched, backbone: None, outcome: Outcome::Refused(why.to_string()) }),
+        }
+    }
+
+    fn tried(
+        &self,
+        model: &Model,
+        switched: Vec<Switched>,
+        backbone: Option<Backbone>,
+        (plain, before): (Option<&Judged>, Option<&Judged>),
+    ) -> Result<Tried> {
+        let start = Instant::now();
+        let outcome = match self.right(model) {
+            Ok(right) => {
+                let minus = |other: &Judged| paired_difference(&right, &other.right);
+                Outcome::Judged(Judged {
+                    accuracy: mean_std(&right)?.mean,
+                    minus_plain: plain.map(minus).transpose()?,
+                    minus_before: before.map(minus).transpose()?,
+                    seconds: start.elapsed().as_secs_f64(),
+                    right,
+                })
+            }
+            // A plain model that cannot be is an error; a choice that cannot be is said.
+            Err(Error::Graph(why)) if plain.is_some() => Outcome::Refused(why.to_string()),
+            Err(diverged @ Error::Diverged { .. }) if plain.is_some() => Outcome::Refused(diverged.to_string()),
+            Err(other) => return Err(other),
+        };
+        Ok(Tried { switched, backbone, outcome })
+    }
+
+    /// For each item held back, in the order of the parts: the share of fits that were right about it, per cent.
+    fn right(&self, model: &Model) -> Result<Vec<f64>> {
+        let parts = self.on.splits.len();
+        let (runs, inits) = (parts * self.study.runs, self.study.runs);
+        let study = TrainStudy { runs, inits, seed: self.study.seed, ..TrainStudy::new(*model) };
+        let result = study.run(&self.on, self.watch)?;
+        if result.unfinished > 0 {
+            return Err(GraphError::argument("advise", "stopped before its fits were done").into());
+        }
+        self.shares(&result)
+    }
+
+    fn shares(&self, result: &TrainResult) -> Result<Vec<f64>> {
+        let Some(labels) = self.on.content.labels() else { return Ok(Vec::new()) };
+        let mut shares = Vec::new();
+        for part in &self.on.splits {
+            let mut right = vec![0.0; part.test().len()];
+            let fits: Vec<_> = result.runs.iter().filter(|run| run.split == part.name()).collect();
+            for fit in &fits {
+                for (i, &item) in part.test().iter().enumerate() {
+                    let answer = argmax(fit.test_probabilities.row(i));
+                    right[i] += f64::from(u8::from(labels.get(item) == answer));
+                }
+            }
+            shares.extend(right.iter().map(|count| 100.0 * count / fits.len() as f64));
+        }
+        Ok(shares)
+    }
+}
+
+/// The class with the largest probability, of equals the first.
+fn argmax(row: &[f32]) -> Option<u32> {
+    let better = |best: (u32, f32), now: (u32, f32)| if now.1 > best.1 { now } else { best };
+    (0u32..).zip(row.iter().copied()).reduce(better).map(|(class, _)| class)
+}
+
+/// The content without the labels of items that neither train nor validate: what is not there cannot be looked at.
+fn without_test_labels(content: &Content, split: &Split) -> Result<Content> {
+    let hidden = |labels: &Labels| -> gnarl_graph::Result<Labels> {
+        let mut classes = vec![None; labels.len()];
+        for &item in split.train().iter().chain(split.val()) {
+            classes[item as usize] = labels.get(item);
+        }
+        let names = (0..labels.num_classes() as u32).map(|class| labels.name(class)).collect();
+        Labels::new(classes, labels.num_classes())?.with_names(names)
+    };
+    Ok(match content {
+        Content::Graph(graph) => match graph.labels() {
+            Some(labels) => Content::Graph(graph.clone().with_labels(hidden(labels)?)?),
+            None => Content::Graph(graph.clone()),
+        },
+        Content::Graphs(set) => {
+            let labels = hidden(set.labels())?;
+            Content::Graphs(GraphSet::new(set.graphs().to_vec(), labels, set.num_node_labels())?)
+        }
+    })
+}
+
+/// Items held back in turn, as the test items of splits that know nothing else of them, with as many training items as there are.
+///
+/// With few training items, as where nodes are labelled by hand, these train always, and the validation items are held back by halves. With
+/// many, all that train or validate are dealt into folds: one is held back, the next validates, the others train.
+fn held_back(labels: &Labels, split: &Split, seed: u64) -> Result<Vec<Split>> {
+    let labelled = |items: &[u32]| items.iter().copied().filter(|&i| labels.get(i).is_some()).collect::<Vec<u32>>();
+    let (train, val) = (labelled(split.train()), labelled(split.val()));
+    if train.is_empty() || val.len() < 2 {
+        let what = format!(
+            "{} labelled training and {} validation items; at least 1 and 2 are needed to try anything on",
+            train.len(),
+            val.len()
+        );
+        return Err(GraphError::argument("advise", what).into());
+    }
+    let known = train.len() + val.len();
+    let share = train.len() as f64 / known as f64;
+    if share < 1.0 / 3.0 {
+        let mut order = val;
+        order.shuffle(&mut stream(seed, "advise", 0));
+        order.sort_by_key(|&item| labels.get(item));
+        let half = |of: usize| order.iter().skip(of).step_by(2).copied().collect::<Vec<u32>>();
+        let name = |i: usize| format!("half-{i}");
+        return Ok(vec![
+            Split::new(name(0), train.clone(), half(0), half(1))?,
+            Split::new(name(1), train, half(1), half(0))?,
+        ]);
+    }
+    // Of k folds k - 2 train: the share that trains today, as nearly as it goes.
+    let folds = ((2.0 / (1.0 - share)).round() as usize).clamp(3, 10).min(known);
+    Ok(Split::folds(labels, folds, seed)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::generate::csbm;
+
+    fn study() -> AdviseStudy {
+        AdviseStudy { model: Model::new(Backbone::Gcn).epochs(10), runs: 1, seed: 3 }
+    }
+
+    fn on(graph: Graph) -> SplitData {
+        let split = graph.splits()[0].clone();
+        SplitData { name: "csbm".into(), content: Content::Graph(graph), split }
+    }
+
+    #[test]
+    fn every_item_is_held_back_once_and_keeps_out_of_its_own_fit() {
+        for (train, val, total) in [(10, 60, 60), (60, 40, 100), (80, 10, 90), (5, 5, 10)] {
+            let n = train + val + 20;
+            let labels = Labels::new((0..n).map(|i| Some(i % 3)).collect(), 3).unwrap();
+            let split = Split::new(
+                "s".into(),
+                (0..train).collect(),
+                (train..train + val).collect(),
+                (train + val..n).collect(),
+            );
+            let split = split.unwrap();
+            let mut known = labels.classes().to_vec();
+            known[(train + val) as usize..].fill(None);
+            let known = Labels::new(known, 3).unwrap();
+            let parts = held_back(&known, &split, 1).unwrap();
+            let mut judged: Vec<u32> = parts.iter().flat_map(|part| part.test().iter().copied()).collect();
+            judged.sort_unstable();
+            assert_eq!(judged.len(), total as usize);
+            judged.dedup();
+            assert_eq!(judged.len(), total as usize, "once each");
+            assert!(judged.iter().all(|&item| item < train + val), "never a test item");
+        }
+        let labels = Labels::new(vec![Some(0), Some(1), None], 2).unwrap();
+        let split = Split::new("s".into(), vec![0], vec![1], vec![2]).unwrap();
+        let error = held_back(&labels, &split, 0).unwrap_err().to_string();
+        assert!(error.contains("1 labelled training and 1 validation items"), "{error}");
+    }
+
+    #[test]
+    fn test_labels_have_no_say() {
+        let graph = csbm(&Default::default(), 0).unwrap();
+        let labels = graph.labels().unwrap().clone();
+        let mut wrong = labels.classes().to_vec();
+        for &item in graph.splits()[0].test() {
+            wrong[item as usize] = Some(0);
+        }
+        let wrong = Labels::new(wrong, labels.num_classes()).unwrap();
+        let first = study().run(&on(graph.clone()), &Watch::quiet(), |_| ()).unwrap();
+        let second = study().run(&on(graph.with_labels(wrong).unwrap()), &Watch::quiet(), |_| ()).unwrap();
+        assert_eq!(first.looks, second.looks);
+        assert_eq!(first.switch_on, second.switch_on);
+        let accuracies = |advice: &Advice| -> Vec<f64> {
+            advice.tried.iter().filter_map(|one| one.judged().map(|judged| judged.accuracy)).collect()
+        };
+        assert_eq!(accuracies(&first), accuracies(&second));
+        assert!(accuracies(&first).len() >= study().num_choices(Task::Node));
+    }
+
+    #[test]
+    fn what_helps_is_beyond_a_standard_error() {
+        let difference = |mean, standard_error| PairedDifference { mean, standard_error, n: 9 };
+        assert!(Judged::helps(Some(&difference(1.0, 0.9))));
+        assert!(!Judged::helps(Some(&difference(1.0, 1.1))));
+        assert!(!Judged::helps(Some(&difference(0.0, 0.0))), "no difference is no help");
+        assert!(!Judged::helps(None));
+    }
+}
