@@ -38,7 +38,7 @@ pub struct NetworkOptions {
     pub orthogonal_start: Option<bool>,
     /// Deviation of the noise on hidden representations while training.
     pub noise: Option<f64>,
-    /// Whether scores are multiplied by a learned factor.
+    /// Whether scores are multiplied by a factor that their first spread sets.
     pub gain: Option<bool>,
     /// Of sets of graphs: from nodes to graphs.
     pub readout: Option<Readout>,
@@ -73,7 +73,7 @@ impl NetworkOptions {
         Setting::new(
             "gain",
             "BOOL",
-            "of one graph: a learned factor on scores [default: true for sgc and for bounded weights without a head]",
+            "of one graph: a factor on scores, set by their first spread [default: true for sgc and for bounded weights without a head]",
         ),
         Setting::new("readout", "KIND", "of sets of graphs: mean, sum or max over nodes [default: mean]"),
         Setting::new(

@@ -43,7 +43,7 @@ pub struct NetworkConfig {
     /// Deviation of the Gaussian noise that hidden representations of a stack get while training (NoisyGNN).
     #[serde(default, skip_serializing_if = "is_zero")]
     pub noise: f32,
-    /// Whether scores are multiplied by a learned factor ([`gain`](super::gain)).
+    /// Whether scores are multiplied by a factor that their first spread sets ([`gain`](super::gain)).
     #[serde(default, skip_serializing_if = "is_no")]
     pub gain: bool,
     /// What is asked of the weights.
@@ -90,7 +90,7 @@ impl NetworkConfig {
         }
     }
 
-    /// Whether scores need a learned factor ([`gain`](super::gain)): bounded weights all the way, or one linear map of features.
+    /// Whether scores need a factor ([`gain`](super::gain)): bounded weights all the way, or one linear map of features.
     pub fn needs_gain(&self) -> bool {
         let bounded = !self.weights.is_free() || self.backbone.entry().one_map;
         bounded && !self.head && self.backbone.takes(NetworkOption::Gain)

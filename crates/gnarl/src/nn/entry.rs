@@ -38,7 +38,7 @@ gnarl_graph::named! {
         OrthogonalStart = "orthogonal-start",
         /// Gaussian noise on hidden representations while training.
         Noise = "noise",
-        /// A learned factor on scores.
+        /// A factor on scores.
         Gain = "gain",
     }
 }

@@ -31,9 +31,7 @@ pub enum Group {
     Scalar,
     /// An exponent of a learnable operator.
     Exponent,
-    /// A factor on scores, as its logarithm: never decayed, since no size of it is simpler than another.
-    Gain,
-    /// A running statistic: kept with the model, never trained.
+    /// A statistic of what was seen, as the running mean of a normalisation: kept with the model, never trained.
     Statistic,
 }
 

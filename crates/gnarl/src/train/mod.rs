@@ -31,7 +31,7 @@ pub struct TrainConfig {
     pub learning_rate: f64,
     /// Learning rate of operator exponents.
     pub exponent_learning_rate: f64,
-    /// L2 decay, added to the gradient of everything that is trained but a factor on scores.
+    /// L2 decay, added to the gradient of everything that is trained.
     pub weight_decay: f64,
     /// Multiply the learning rate by `factor` every `every` epochs.
     pub schedule: Option<StepSchedule>,
@@ -452,9 +452,8 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
     let mut adam = Adam::new(AdamSettings::default());
     for p in &course.params().list()[positions.clone()] {
         let rate = if p.group == Group::Exponent { config.exponent_learning_rate } else { config.learning_rate };
-        let decay = if p.group == Group::Gain { 0.0 } else { config.weight_decay };
         if p.group != Group::Statistic {
-            adam.add(&p.var, rate, decay);
+            adam.add(&p.var, rate, config.weight_decay);
         }
     }
 

@@ -40,7 +40,7 @@ pub trait Constraint {
         Ok(None)
     }
 
-    /// The usual decay of weights behind a learned factor on scores, which takes their scale out of their hands: it may be much larger
+    /// The usual decay of weights behind a factor on scores, which takes their scale out of their hands: it may be much larger
     /// than elsewhere (docs/weights.md).
     fn decay(&self) -> f64 {
         0.05

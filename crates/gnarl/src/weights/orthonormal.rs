@@ -74,6 +74,11 @@ impl Constraint for Orthonormal {
     fn seen(&self, weight: &Tensor) -> Result<Tensor> {
         orthonormal(weight, *self)
     }
+
+    /// The projection undoes what decay does to a weight's size; what is left turns it away from directions that nothing asks for.
+    fn decay(&self) -> f64 {
+        0.01
+    }
 }
 
 impl Orthonormal {

@@ -41,7 +41,7 @@ impl Choice for Parseval {
 impl Constraint for Parseval {
     /// More of it would work against the steps that keep the weights' size.
     fn decay(&self) -> f64 {
-        0.01
+        0.02
     }
 
     fn after_update(&self, weight: &Tensor) -> Result<Option<Tensor>> {
