@@ -6,7 +6,6 @@
 
 use std::time::Instant;
 
-use candle_core::Tensor;
 use gnarl_graph::random::mix;
 use gnarl_graph::{DenseMatrix, Graph};
 
@@ -17,7 +16,7 @@ use super::fitted::Learned;
 use super::graph_data::GraphData;
 use super::heads::{DrawReport, FreshHead, TrainedClassifier, augmented_head};
 use super::report::{FitReport, FreshHeadReport};
-use crate::depth::{Answers, Chosen, ExitClassifier, Exits, Policy, Scheme, Structure, cross_fitted_accuracy};
+use crate::depth::{Answers, ExitClassifier, Exits, Policy, Scheme, Structure, cross_fitted_accuracy};
 use crate::error::Result;
 use crate::nn::Head;
 use crate::train::{Targets, Trained, Watch};
@@ -72,35 +71,14 @@ pub(super) fn fit(
     let chooser = Chooser::new(choice, on)?;
     let mut aside = 0.0;
     if let Some(settings) = plan.model.augment.method().fresh_head() {
-        let before = Instant::now();
-        let none = chooser.judged(&exits)?;
-        aside += before.elapsed().as_secs_f64();
-        let fresh =
-            (0..=exits.max_depth()).map(|t| stages.fresh_head(t, train_on, &settings)).collect::<Result<Vec<_>>>()?;
-        let before = Instant::now();
-        let controls: Option<Vec<&Head>> = fresh.iter().map(|head| head.control.as_ref()).collect();
-        let retrain = controls.map(|controls| {
-            set_heads(&exits, controls)?;
-            Ok::<f64, crate::Error>(chooser.judged(&exits)?.test)
-        });
-        let retrain_test_accuracy = retrain.transpose()?;
-        aside += before.elapsed().as_secs_f64() + fresh.iter().map(|head| head.seconds_aside).sum::<f64>();
-        set_heads(&exits, fresh.iter().map(|fresh| &fresh.head))?;
-        report.interrupted |= fresh.iter().any(|fresh| fresh.interrupted);
-        report.fresh_head = Some(FreshHeadReport {
-            none_test_accuracy: none.test,
-            none_val_accuracy: none.validation,
-            retrain_test_accuracy,
-            seconds: fresh.iter().map(|fresh| fresh.seconds).sum(),
-            drawn: drawn(fresh),
-        });
+        let (head_report, interrupted, seconds_aside) = stages.fresh_heads(&chooser, train_on, &settings)?;
+        report.fresh_head = Some(head_report);
+        report.interrupted |= interrupted;
+        aside = seconds_aside;
     }
     exits.params().check_finite()?;
-    let answers = Answers::new(&answers_on(&exits, on.prepared.data())?)?;
-    let policy = Policy::learn(choice.policy, &chooser.structure, &answers, &chooser.val)?;
-    if !chooser.val.items.is_empty() {
-        report.val_accuracy = Some(cross_fitted_accuracy(choice.policy, &chooser.structure, &answers, &chooser.val)?);
-    }
+    let Learnt { policy, answers } = chooser.learn(&exits)?;
+    report.val_accuracy = (!chooser.val.items.is_empty()).then(|| chooser.cross_fitted(&answers)).transpose()?;
     report.operator = exits.operator_scalars()?;
     report.seconds = start.elapsed().as_secs_f64() - aside;
     Ok((Learned::GraphExits(GraphExits { exits, policy }), report))
@@ -158,6 +136,41 @@ impl Stages<'_> {
             trained.push(train_classifier(&exits.stage(t), &stage, &validate_on, training, batch_size, seed, watch)?);
         }
         Ok(trained)
+    }
+
+    /// Fresh heads for all exits as the data axis says: what they are read against, whether somebody asked to stop, and the seconds of what
+    /// is only looked at beside.
+    fn fresh_heads(
+        &self,
+        chooser: &Chooser<'_>,
+        train_on: &TrainingSet<'_>,
+        settings: &crate::augment::FreshHead,
+    ) -> Result<(FreshHeadReport, bool, f64)> {
+        let exits = self.exits;
+        let before = Instant::now();
+        let none = chooser.learn(exits)?;
+        let (none_test, none_val) = (chooser.tested(&none)?, chooser.cross_fitted(&none.answers)?);
+        let mut aside = before.elapsed().as_secs_f64();
+        let fresh = (0..=exits.max_depth()).map(|t| self.fresh_head(t, train_on, settings));
+        let fresh = fresh.collect::<Result<Vec<FreshHead>>>()?;
+        let before = Instant::now();
+        let controls: Option<Vec<&Head>> = fresh.iter().map(|fresh| fresh.control.as_ref()).collect();
+        let mut retrain_test_accuracy = None;
+        if let Some(controls) = controls {
+            set_heads(exits, controls)?;
+            retrain_test_accuracy = Some(chooser.tested(&chooser.learn(exits)?)?);
+        }
+        aside += before.elapsed().as_secs_f64() + fresh.iter().map(|fresh| fresh.seconds_aside).sum::<f64>();
+        set_heads(exits, fresh.iter().map(|fresh| &fresh.head))?;
+        let interrupted = fresh.iter().any(|fresh| fresh.interrupted);
+        let report = FreshHeadReport {
+            none_test_accuracy: none_test,
+            none_val_accuracy: none_val,
+            retrain_test_accuracy,
+            seconds: fresh.iter().map(|fresh| fresh.seconds).sum(),
+            drawn: drawn(fresh),
+        };
+        Ok((report, interrupted, aside))
     }
 
     /// A fresh head for exit `t`, on the vectors of the training graphs there and what the data axis puts beside them.
@@ -223,10 +236,10 @@ struct Chooser<'a> {
     test: Targets,
 }
 
-/// Accuracies of exits with a policy of their own, per cent.
-struct Judged {
-    test: f64,
-    validation: f64,
+/// A policy, and the answers of the exits that it was learned for.
+struct Learnt {
+    policy: Policy,
+    answers: Answers,
 }
 
 impl<'a> Chooser<'a> {
@@ -237,13 +250,20 @@ impl<'a> Chooser<'a> {
         Ok(Self { choice, on, structure, val, test })
     }
 
-    /// The exits as they are now, with a policy learned for them.
-    fn judged(&self, exits: &ExitClassifier) -> Result<Judged> {
-        let scores: Vec<Tensor> = answers_on(exits, self.on.prepared.data())?;
-        let answers = Answers::new(&scores)?;
+    /// A policy for the exits as they are now.
+    fn learn(&self, exits: &ExitClassifier) -> Result<Learnt> {
+        let answers = Answers::new(&answers_on(exits, self.on.prepared.data())?)?;
         let policy = Policy::learn(self.choice.policy, &self.structure, &answers, &self.val)?;
-        let chosen: Chosen = policy.choose(&self.structure, &answers)?;
-        let validation = cross_fitted_accuracy(self.choice.policy, &self.structure, &answers, &self.val)?;
-        Ok(Judged { test: answers.policy_accuracy(&chosen, &self.test), validation })
+        Ok(Learnt { policy, answers })
+    }
+
+    /// Per cent of the test graphs that it is right about.
+    fn tested(&self, Learnt { policy, answers }: &Learnt) -> Result<f64> {
+        Ok(answers.policy_accuracy(&policy.choose(&self.structure, answers)?, &self.test))
+    }
+
+    /// Per cent of the validation graphs that a policy is right about which was not learned on them.
+    fn cross_fitted(&self, answers: &Answers) -> Result<f64> {
+        cross_fitted_accuracy(self.choice.policy, &self.structure, answers, &self.val)
     }
 }
