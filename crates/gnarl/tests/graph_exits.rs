@@ -262,11 +262,7 @@ fn every_exit_has_a_fresh_head() {
             assert_eq!(Some(head.none_test_accuracy), plain.test_accuracy);
             assert_eq!(Some(head.none_val_accuracy), plain.fit.val_accuracy);
             assert_eq!(head.retrain_test_accuracy, retrained.test_accuracy);
-            let training = drawn.split.len();
-            assert!(
-                training > 0 && head.drawn.as_ref().unwrap().drawn == 3 * 20,
-                "three exits, one vector for each graph"
-            );
+            assert!(head.drawn.as_ref().unwrap().drawn == 3 * 20, "three exits, one vector for each graph");
             assert_ne!(plain.test_probabilities.data(), drawn.test_probabilities.data());
         }
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::backprop::GradStore;
-use candle_core::{Device, Tensor, Var};
+use candle_core::{DType, Device, Tensor, Var};
 use gnarl_graph::DenseMatrix;
 use gnarl_graph::random::{mix, stream};
 use rand::seq::SliceRandom;
@@ -92,7 +92,11 @@ pub fn answers(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tensor>>
         let pass = Pass::evaluation(&weights);
         Tensor::cat(&model.answers(&model.latent(batch, &pass)?, &pass)?, 1)
     })?;
-    Ok((0..count).map(|i| beside.narrow(1, i * classes, classes)?.contiguous()).collect::<candle_core::Result<_>>()?)
+    let one = |i: usize| match batches.is_empty() {
+        true => Tensor::zeros((0, classes), DType::F32, &Device::Cpu),
+        false => beside.narrow(1, i * classes, classes)?.contiguous(),
+    };
+    Ok((0..count).map(one).collect::<candle_core::Result<_>>()?)
 }
 
 /// The class scores of all graphs made ready, from each place where the model answers.
@@ -130,7 +134,7 @@ fn side_by_side(
 ) -> Result<Tensor> {
     let parts = batches.par_iter().map(one).collect::<candle_core::Result<Vec<_>>>()?;
     Ok(match parts.is_empty() {
-        true => Tensor::zeros((0, width), candle_core::DType::F32, &Device::Cpu)?,
+        true => Tensor::zeros((0, width), DType::F32, &Device::Cpu)?,
         false => Tensor::cat(&parts, 0)?,
     })
 }
