@@ -51,7 +51,7 @@ mod tests {
     fn small_and_large_graphs_take_the_exit_that_suits_them() {
         let graphs: Vec<_> = (0..60).map(|i| cycle(if i % 3 == 0 { 20 } else { 3 + i % 5 }).unwrap()).collect();
         let truth: Vec<u32> = (0..60).map(|i| i / 3 % 2).collect();
-        let is_large = |i: usize| i % 3 == 0;
+        let is_large = |i: usize| i.is_multiple_of(3);
         let exit =
             |of_large: bool| (0..60).map(|i| if is_large(i) == of_large { truth[i] } else { 1 - truth[i] }).collect();
         let answers = sure(&[exit(false), exit(true)], 2);
