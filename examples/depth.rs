@@ -14,7 +14,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
     let fitted = gcn.depth(Exits::st(3)).fit(&data.split(0)?, 0)?;
 
     // Every exit by itself on the test nodes, and who takes it.
-    let (Some(answers), Some(labels)) = (fitted.exit_answers(&graph)?, graph.labels()) else { return Ok(()) };
+    let (Some(answers), Some(labels)) = (fitted.exit_answers(&data.content)?, graph.labels()) else { return Ok(()) };
     let test = Targets::new(fitted.trained_on().split.test(), labels);
     let taken = fitted.predict(&data.content)?.exits.unwrap_or_default();
     let of_exits: Vec<f64> = (0..fitted.num_exits()).map(|exit| answers.accuracy(exit, &test)).collect();

@@ -394,7 +394,10 @@ fn what_is_wrong_is_said_in_one_line() {
             .contains("unknown parameters 'neck'; known: head, network")
     );
     assert!(fail(&["--corrupt", "2"]).contains("a share of 2 edges; it must lie in 0 to 1"));
-    assert!(fail(&["--depth", "admp-st"]).contains("depth: admp-st puts exits on the nodes of one graph"));
+    assert!(
+        fail(&["--depth", "admp-st", "--policy", "echo"]).contains("policy: echo goes by what neighbours are answered")
+    );
+    assert!(fail(&["--depth", "admp-st", "--policy", "pagerank"]).contains("take size"));
     assert!(fail(&["--head-dropout", "1"]).contains("head dropout 1 must be at least 0 and below 1"));
     assert!(fail(&["--readout", "typical"]).contains("readout: 'typical' does not fit"));
     let folder = dir.path().to_str().unwrap();
@@ -565,4 +568,32 @@ fn a_cell_of_mutag_is_what_train_gives() {
         cell_and_training(data.to_str().unwrap(), out, ["gen:tab:results_gcn", "mutag", "gratin"], &train);
     assert_eq!(cell["ours"]["runs"], trained["test_accuracy"]["runs"]);
     assert_eq!((&cell["thesis"]["mean"], &cell["thesis"]["std"]), (&76.05.into(), &6.74.into()));
+}
+
+#[test]
+fn exits_and_policies_of_graphs_are_reported_and_saved() {
+    let dir = sets();
+    let file = dir.path().join("exits.safetensors");
+    let file = file.to_str().unwrap();
+    for scheme in ["admp-st", "admp-alm"] {
+        let depth = ["--depth", scheme, "--max-depth", "2", "--runs", "3", "--inits", "2", "--save", file];
+        let report = json(&args(&dir, "mutag", &depth));
+        let exits = report["exit_accuracy"].as_array().unwrap();
+        assert_eq!((exits.len(), exits[0]["runs"].as_array().unwrap().len()), (3, 3), "a value for each fold");
+        let policies = report["policy_accuracy"].as_object().unwrap();
+        assert!(policies.contains_key("size") && policies.contains_key("core") && !policies.contains_key("echo"));
+        assert_eq!(report["test_accuracy"]["mean"], policies["pool"]["mean"], "the model's own policy");
+        assert_eq!(values(&report["taken"]).iter().sum::<f64>(), 40.0, "every graph takes an exit");
+        let folder = dir.path().to_str().unwrap();
+        let predict = |data| json(&["predict", "--load", file, "--data", data, "--data-dir", folder]);
+        let predicted = predict("mutag");
+        assert_eq!(predicted["test_accuracy"], report["runs"][0]["test_accuracy"], "{scheme}");
+        assert_eq!(values(&predicted["taken"]), values(&report["runs"][0]["taken"]), "{scheme}");
+    }
+    let shown = text(&args(&dir, "imdb-binary", &["--depth", "admp-st", "--max-depth", "1", "--policy", "size,pool"]));
+    assert!(shown.contains("size (the model's own)") && shown.contains("graphs taking it"), "{shown}");
+    let e = refusal(&["train", "--data", "karate", "--model", "gin", "--depth", "admp-st", "--policy", "size"]);
+    assert!(e.contains("size goes by how large graphs of a set are, and this is one graph"), "{e}");
+    let e = refusal(&["train", "--data", "karate", "--model", "gin", "--depth", "admp-st", "--policy", "pool,size"]);
+    assert!(e.contains("size goes by how large graphs of a set are, and this is one graph"), "{e}");
 }

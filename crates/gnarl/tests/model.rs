@@ -10,7 +10,7 @@ use std::path::Path;
 
 use gnarl::depth::Kind;
 use gnarl::inference::Perturbed;
-use gnarl::model::Section;
+use gnarl::model::{NetworkOptions, Section};
 use gnarl::nn::{NetworkOption, UsualOperator};
 use gnarl::prelude::*;
 use gnarl_graph::dataset::Task;
@@ -414,11 +414,27 @@ fn a_file_keeps_every_bit() {
         }
     }
     let gcn = tiny(Backbone::Gcn, Task::Node);
-    for policy in Kind::ALL {
-        for exits in [Exits::st(2), Exits::alm(2)] {
-            assert_kept(&policy.to_string(), gcn.depth(exits.policy(policy)), &graph);
+    for (on, model) in [(&graph, gcn), (&set, tiny(Backbone::Gcn, Task::Graph))] {
+        for policy in Kind::all_of(on.content.task()) {
+            for exits in [Exits::st(2), Exits::alm(2)] {
+                assert_kept(&format!("{policy} on {}", on.name), model.depth(exits.policy(policy)), on);
+            }
         }
     }
+    let gin = Model {
+        network: NetworkOptions { batch_norm: Some(true), ..Default::default() },
+        ..tiny(Backbone::Gin, Task::Graph)
+    };
+    assert_kept(
+        "all axes on a set",
+        gin.depth(Exits::st(2)).weights(Parseval::default()).augment(Gratin::default()),
+        &set,
+    );
+    assert_kept(
+        "cgso with exits on a set",
+        tiny(Backbone::Gcn, Task::Graph).operator(Cgso::by(Centrality::Degree)).depth(Exits::alm(1)),
+        &set,
+    );
     for inference in Inference::all() {
         for part in [Perturbed::Features, Perturbed::Structure] {
             assert_kept(&format!("{inference} on {part}"), gcn.inference(inference.on(part)), &graph);

@@ -104,7 +104,8 @@ fn help_of_policy() -> String {
     let usual = Kind::USUAL;
     format!(
         "Of exits: which of them an item takes, the first named being the model's own; others are reported beside: {names}, or all \
-         [default: all, with {usual} its own]"
+         [default: all, with {usual} its own]; size is for sets of graphs, echo and pagerank for one graph, and of a set the \
+         others take means over a graph's nodes"
     )
 }
 
@@ -229,13 +230,13 @@ impl ModelArgs {
     }
 
     /// The policies to report for a model with exits; none for one of a fixed depth.
-    pub fn policies(&self, model: &Model) -> Vec<Kind> {
+    pub fn policies(&self, model: &Model, task: Task) -> Vec<Kind> {
         let Some(exits) = model.depth.exits() else { return Vec::new() };
         let mut policies: Vec<Kind> = Vec::new();
         let asked = if self.policy.is_empty() { &[PolicyName::All][..] } else { &self.policy };
         for name in asked {
             let more = match name {
-                PolicyName::All => Kind::ALL.to_vec(),
+                PolicyName::All => Kind::all_of(task),
                 PolicyName::One(kind) => vec![*kind],
             };
             more.into_iter().for_each(|kind| {

@@ -143,7 +143,7 @@ pub struct PredictReport {
     predictions: Option<Vec<String>>,
     /// Items per predicted class.
     class_counts: Vec<ClassCount>,
-    /// Of a model with exits: nodes that take each of them.
+    /// Of a model with exits: items that take each of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     taken: Option<Vec<usize>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -373,7 +373,7 @@ impl Report for PredictReport {
         }
         text += &output::render(&table);
         if let Some(taken) = &self.taken {
-            let mut table = output::table(&["exit", ">nodes taking it"]);
+            let mut table = output::table(&["exit", &format!(">{items} taking it")]);
             for (exit, count) in taken.iter().enumerate() {
                 table.add_row([exit.to_string(), real(*count as f64)]);
             }

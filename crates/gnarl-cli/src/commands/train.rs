@@ -257,7 +257,7 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
         runs: args.runs.unwrap_or(1),
         inits: args.study.inits.unwrap_or(1),
         seed: global.seed,
-        policies: args.model.policies(&model),
+        policies: args.model.policies(&model, task),
         options: args.study.options(global.seed)?,
         ..TrainStudy::new(model)
     };
@@ -495,7 +495,7 @@ impl Report for TrainReport {
             text += &output::untrusted(inference.untrusted_runs, self.runs.len()).map_or(String::new(), |s| s + "\n");
         }
         if let Some(depth) = &self.depth {
-            text += &depth_text(depth);
+            text += &depth_text(depth, if self.config.folds.is_some() { "graphs" } else { "nodes" });
         }
         if let Some(report) = &self.augmentation {
             text += &augmentation_text(report, self.config.model.augment.name(), &self.test_accuracy);
@@ -516,10 +516,10 @@ impl Report for TrainReport {
 }
 
 /// Two tables: exits, and policies against the single best layer.
-fn depth_text(depth: &DepthReport) -> String {
-    let mut exits = output::table(&["exit", ">test accuracy", ">nodes taking it"]);
-    for (l, (accuracy, nodes)) in depth.exit_accuracy.iter().zip(&depth.taken).enumerate() {
-        exits.add_row([l.to_string(), accuracy.text(), real((10.0 * nodes).round() / 10.0)]);
+fn depth_text(depth: &DepthReport, items: &str) -> String {
+    let mut exits = output::table(&["exit", ">test accuracy", &format!(">{items} taking it")]);
+    for (l, (accuracy, taken)) in depth.exit_accuracy.iter().zip(&depth.taken).enumerate() {
+        exits.add_row([l.to_string(), accuracy.text(), real((10.0 * taken).round() / 10.0)]);
     }
     let mut policies = output::table(&["policy", ">test accuracy", ">minus single layer"]);
     policies.add_row(["single layer, best on validation".into(), depth.single_layer_accuracy.text(), "-".into()]);

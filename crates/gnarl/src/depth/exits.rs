@@ -209,7 +209,7 @@ impl ExitNetwork {
     }
 }
 
-fn no_room_for_exits(backbone: Backbone) -> Error {
+pub(super) fn no_room_for_exits(backbone: Backbone) -> Error {
     let known = Backbone::ALL.into_iter().filter(|(_, b)| b.can_have_exits()).map(|(name, _)| name);
     let known = known.collect::<Vec<_>>().join(", ");
     let what = format!("{backbone} is not a stack of layers with room for exits; take one of {known}");

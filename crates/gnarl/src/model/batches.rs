@@ -1,9 +1,10 @@
 //! Training a classifier on batches of graphs, and a head on graph vectors.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use candle_core::backprop::GradStore;
-use candle_core::{Device, Tensor, Var};
+use candle_core::{DType, Device, Tensor, Var};
 use gnarl_graph::DenseMatrix;
 use gnarl_graph::random::{mix, stream};
 use rand::seq::SliceRandom;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::graph_data::GraphData;
 use crate::augment::ManifoldMixup;
 use crate::error::Result;
-use crate::nn::{Batch, GraphClassifier, Head, Params, Pass, Weights};
+use crate::nn::{Batch, GraphClassifier, GraphModel, Head, Params, Pass, Weights};
 use crate::tensor::{masked_cross_entropy, soft_cross_entropy};
 use crate::train::{Course, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients};
 
@@ -31,13 +32,18 @@ impl Evaluation {
     }
 
     /// The graphs' vectors, `[graphs, latent_dim]`.
-    pub fn latent(&self, classifier: &GraphClassifier) -> Result<Tensor> {
-        latent(classifier, &self.batches)
+    pub fn latent(&self, model: &dyn GraphModel) -> Result<Tensor> {
+        latent(model, &self.batches)
     }
 
     /// The same with their classes.
-    pub fn vectors(&self, classifier: &GraphClassifier) -> Result<Vectors> {
-        Ok(Vectors { latent: self.latent(classifier)?, classes: self.classes().to_vec() })
+    pub fn vectors(&self, model: &dyn GraphModel) -> Result<Vectors> {
+        Ok(Vectors { latent: self.latent(model)?, classes: self.classes().to_vec() })
+    }
+
+    /// The graphs' class scores, from each place where the model answers.
+    pub fn answers(&self, model: &dyn GraphModel) -> Result<Vec<Tensor>> {
+        answers(model, &self.batches)
     }
 
     /// The graphs' class scores.
@@ -66,16 +72,37 @@ impl Evaluation {
     }
 }
 
-/// Graph vectors of a classifier as it is, without dropout or gradient: `[graphs, latent_dim]`.
-pub fn latent(classifier: &GraphClassifier, batches: &[Batch]) -> Result<Tensor> {
-    let weights = classifier.weights()?;
-    side_by_side(classifier.latent_dim(), batches, |batch| classifier.latent(batch, &Pass::evaluation(&weights)))
+/// Graph vectors of a model as it is, without dropout or gradient: `[graphs, latent_dim]`.
+pub fn latent(model: &dyn GraphModel, batches: &[Batch]) -> Result<Tensor> {
+    let weights = model.params().weights()?.detached();
+    side_by_side(model.latent_dim(), batches, |batch| model.latent(batch, &Pass::evaluation(&weights)))
 }
 
 /// Class scores of a classifier as it is: `[graphs, num_classes]`.
 pub fn scores(classifier: &GraphClassifier, batches: &[Batch]) -> Result<Tensor> {
     let weights = classifier.weights()?;
     side_by_side(classifier.num_classes(), batches, |batch| classifier.scores(batch, &Pass::evaluation(&weights)))
+}
+
+/// Class scores of a model as it is, from each place where it answers: each `[graphs, num_classes]`.
+pub fn answers(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tensor>> {
+    let weights = model.params().weights()?.detached();
+    let (count, classes) = (model.num_answers(), model.num_classes());
+    let beside = side_by_side(count * classes, batches, |batch| {
+        let pass = Pass::evaluation(&weights);
+        Tensor::cat(&model.answers(&model.latent(batch, &pass)?, &pass)?, 1)
+    })?;
+    let one = |i: usize| match batches.is_empty() {
+        true => Tensor::zeros((0, classes), DType::F32, &Device::Cpu),
+        false => beside.narrow(1, i * classes, classes)?.contiguous(),
+    };
+    Ok((0..count).map(one).collect::<candle_core::Result<_>>()?)
+}
+
+/// The class scores of all graphs made ready, from each place where the model answers.
+pub fn answers_on(model: &dyn GraphModel, data: &GraphData) -> Result<Vec<Tensor>> {
+    let all: Vec<u32> = (0..data.num_graphs() as u32).collect();
+    answers(model, &data.batches(&all, PART)?)
 }
 
 /// The distributions over classes of all graphs made ready.
@@ -87,7 +114,11 @@ pub fn probabilities(classifier: &GraphClassifier, data: &GraphData) -> Result<D
 /// The softmax of every row.
 fn softmax(scores: &Tensor) -> Result<DenseMatrix<f32>> {
     let (rows, cols) = scores.dims2()?;
-    let mut data = scores.flatten_all()?.to_vec1::<f32>()?;
+    softmax_rows(rows, cols, scores.flatten_all()?.to_vec1::<f32>()?)
+}
+
+/// The softmax of every row of class scores.
+pub(super) fn softmax_rows(rows: usize, cols: usize, mut data: Vec<f32>) -> Result<DenseMatrix<f32>> {
     for row in data.chunks_mut(cols.max(1)) {
         let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
         let sum: f64 = row.iter().map(|&z| f64::from(z - largest).exp()).sum();
@@ -103,7 +134,7 @@ fn side_by_side(
 ) -> Result<Tensor> {
     let parts = batches.par_iter().map(one).collect::<candle_core::Result<Vec<_>>>()?;
     Ok(match parts.is_empty() {
-        true => Tensor::zeros((0, width), candle_core::DType::F32, &Device::Cpu)?,
+        true => Tensor::zeros((0, width), DType::F32, &Device::Cpu)?,
         false => Tensor::cat(&parts, 0)?,
     })
 }
@@ -113,10 +144,14 @@ fn targets(classes: &[u32]) -> Targets {
     Targets { items: Arc::new((0..classes.len() as u32).collect()), classes: Arc::new(classes.to_vec()) }
 }
 
-/// Validation loss and accuracy of scores.
-fn judged(scores: &Tensor, targets: &Targets) -> Result<Validation> {
-    let loss = masked_cross_entropy(scores, &targets.items, &targets.classes)?.to_scalar::<f32>()?;
-    Ok(Validation { loss, accuracy: targets.accuracy(scores)? })
+/// Validation loss and accuracy of scores; of several answers the sum of the losses and the mean accuracy, as on nodes.
+fn judged(answers: &[Tensor], targets: &Targets) -> Result<Validation> {
+    let (mut loss, mut accuracy) = (0.0, 0.0);
+    for scores in answers {
+        loss += masked_cross_entropy(scores, &targets.items, &targets.classes)?.to_scalar::<f32>()?;
+        accuracy += targets.accuracy(scores)?;
+    }
+    Ok(Validation { loss, accuracy: accuracy / answers.len().max(1) as f64 })
 }
 
 /// The graphs a classifier is trained on.
@@ -164,10 +199,10 @@ fn mixed_cross_entropy(scores: &Tensor, classes: &[u32], mixed: &[MixedIn]) -> R
     Ok(soft_cross_entropy(scores, &Arc::new(targets))?)
 }
 
-/// Trains a classifier. Every epoch walks through the training graphs in an order of its own, `batch_size` at a time; where one
+/// Trains a classifier, one of its stages, or one with exits on the sum of their losses. Every epoch walks through the training graphs in an order of its own, `batch_size` at a time; where one
 /// batch holds them all it is made once and kept.
 pub fn train_classifier(
-    classifier: &GraphClassifier,
+    model: &dyn GraphModel,
     on: &TrainingSet<'_>,
     validate_on: &Evaluation,
     config: &TrainConfig,
@@ -178,8 +213,16 @@ pub fn train_classifier(
     check_batches(batch_size, on.graphs.len())?;
     let batch_size = batch_size.min(on.graphs.len());
     let mut course =
-        Graphs { classifier, on, validate_on, batch_size, seed, epoch: 0, order: Vec::new(), fresh: None, whole: None };
+        Graphs { model, on, validate_on, batch_size, seed, epoch: 0, order: Vec::new(), fresh: None, whole: None };
     follow(&mut course, config, seed, watch)
+}
+
+/// The loss of every answer, added up.
+fn summed(answers: &[Tensor], loss: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    let Some((first, others)) = answers.split_first() else {
+        return Err(candle_core::Error::msg("a model that answers nowhere").into());
+    };
+    others.iter().try_fold(loss(first)?, |sum, scores| Ok((sum + loss(scores)?)?))
 }
 
 fn check_batches(batch_size: usize, items: usize) -> Result<()> {
@@ -197,7 +240,7 @@ const PART: usize = 64;
 
 /// Batches of graphs, in another order every epoch.
 struct Graphs<'a> {
-    classifier: &'a GraphClassifier,
+    model: &'a dyn GraphModel,
     on: &'a TrainingSet<'a>,
     validate_on: &'a Evaluation,
     batch_size: usize,
@@ -220,7 +263,7 @@ impl Graphs<'_> {
 
     /// How many graphs are worked on together.
     fn part(&self) -> usize {
-        if self.classifier.couples_graphs() { self.batch_size } else { PART }
+        if self.model.couples_graphs() { self.batch_size } else { PART }
     }
 
     fn assemble(&self, positions: &[u32]) -> Result<Batch> {
@@ -234,13 +277,13 @@ impl Graphs<'_> {
         if let [whole] = parts[..] {
             let made = if self.whole.is_none() { Some(self.assemble(whole)?) } else { None };
             let batch = made.as_ref().or(self.whole.as_ref().and_then(|parts| parts.first()));
-            return batch.iter().map(|batch| Ok(self.classifier.latent(batch, pass)?)).collect();
+            return batch.iter().map(|batch| Ok(self.model.latent(batch, pass)?)).collect();
         }
         let of_part = |(i, positions): (usize, &&[u32])| {
             let pass = pass.part(weights, i);
             let latent = match &self.whole {
-                Some(parts) => self.classifier.latent(&parts[i], &pass)?,
-                None => self.classifier.latent(&self.assemble(positions)?, &pass)?,
+                Some(parts) => self.model.latent(&parts[i], &pass)?,
+                None => self.model.latent(&self.assemble(positions)?, &pass)?,
             };
             // Statistics and terms of the loss are of a whole step: `couples_graphs` should have said so.
             match pass.has_notes() {
@@ -258,14 +301,14 @@ impl Graphs<'_> {
         if let Some(mixup) = self.on.mixup {
             return self.mixed_up(mixup, step, latent, &classes, pass);
         }
-        let scores = self.classifier.classify(latent, pass)?;
+        let answers = self.model.answers(latent, pass)?;
         let mixed = self.fresh.as_ref().map_or(self.on.mixed, |fresh| &fresh.mixed);
         if !mixed.is_empty() {
             let mixed: Vec<MixedIn> = positions.iter().map(|&i| mixed[i as usize]).collect();
-            return mixed_cross_entropy(&scores, &classes, &mixed);
+            return summed(&answers, |scores| mixed_cross_entropy(scores, &classes, &mixed));
         }
         let targets = targets(&classes);
-        Ok(masked_cross_entropy(&scores, &targets.items, &targets.classes)?)
+        summed(&answers, |scores| Ok(masked_cross_entropy(scores, &targets.items, &targets.classes)?))
     }
 
     /// Vectors mixed as Manifold-Mixup does, and their labels with them.
@@ -283,13 +326,17 @@ impl Graphs<'_> {
         let vectors = ((latent * drawn.kept)? + (others * (1.0 - drawn.kept))?)?;
         let other = |&j: &u32| MixedIn { class: classes[j as usize], share: 1.0 - drawn.kept };
         let mixed: Vec<MixedIn> = drawn.partners.iter().map(other).collect();
-        mixed_cross_entropy(&self.classifier.classify(&vectors, pass)?, classes, &mixed)
+        summed(&self.model.answers(&vectors, pass)?, |scores| mixed_cross_entropy(scores, classes, &mixed))
     }
 }
 
 impl Course for Graphs<'_> {
     fn params(&self) -> &Params {
-        self.classifier.params()
+        self.model.params()
+    }
+
+    fn trained(&self) -> Range<usize> {
+        self.model.trained()
     }
 
     fn begin(&mut self, epoch: usize) -> Result<usize> {
@@ -338,7 +385,7 @@ impl Course for Graphs<'_> {
     }
 
     fn validate(&self) -> Result<Validation> {
-        judged(&self.validate_on.scores(self.classifier)?, &self.validate_on.targets)
+        judged(&self.validate_on.answers(self.model)?, &self.validate_on.targets)
     }
 }
 
@@ -463,7 +510,7 @@ impl Course for HeadCourse<'_> {
     }
 
     fn validate(&self) -> Result<Validation> {
-        judged(&self.head.scores(&self.validate_on.latent)?, &self.validation)
+        judged(&[self.head.scores(&self.validate_on.latent)?], &self.validation)
     }
 }
 
@@ -505,8 +552,17 @@ mod tests {
             let validate_on = &Evaluation::new(&data, &ids[..4], &classes[..4]).unwrap();
             let on = &TrainingSet { data: &data, graphs: &ids, classes: &classes, mixed: &[], anew: None, mixup: None };
             let (batch_size, order) = (129, ids.clone());
-            let course =
-                Graphs { classifier, on, validate_on, batch_size, seed: 1, epoch: 1, order, fresh: None, whole: None };
+            let course = Graphs {
+                model: classifier,
+                on,
+                validate_on,
+                batch_size,
+                seed: 1,
+                epoch: 1,
+                order,
+                fresh: None,
+                whole: None,
+            };
             let weights = classifier.params().weights().unwrap();
             let pass = Pass::training(&weights, 3);
             assert_eq!(course.latents(0, &weights, &pass).unwrap().len(), if batch_norm { 1 } else { 3 });

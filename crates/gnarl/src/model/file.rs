@@ -9,12 +9,13 @@ use gnarl_graph::Split;
 use gnarl_graph::dataset::Task;
 use serde::{Deserialize, Serialize};
 
+use super::fit_graph_exits::GraphExits;
 use super::fitted::{Fitted, Learned, TrainedOn};
 use super::graph_data::{Inputs, NodeFeatures};
 use super::report::FitReport;
 use super::{Model, Plan};
 use crate::classifier::{EarlyExit, WhiteBox};
-use crate::depth::{ExitNetwork, Policy};
+use crate::depth::{ExitClassifier, ExitNetwork, Policy};
 use crate::error::{Error, Result};
 use crate::features::Scaler;
 use crate::inference::Reading;
@@ -72,7 +73,8 @@ impl Fitted {
             scaler: self.scaler.clone(),
             policy: match &self.learned {
                 Learned::Exits(early) => Some(early.policy.clone()),
-                _ => None,
+                Learned::GraphExits(early) => Some(early.policy.clone()),
+                Learned::Network(_) | Learned::Graphs(_) => None,
             },
             reading: self.reading.clone(),
             dataset: self.trained_on.dataset.clone(),
@@ -140,7 +142,15 @@ impl Description {
             scalars: &scalars,
         };
         let learned = match (self.task, plan.model.depth.exits(), self.policy) {
-            (Task::Graph, ..) => {
+            (_, Some(_), None) => {
+                return Err(wrong("it has exits and no policy that says which is taken".into()));
+            }
+            (Task::Graph, Some(_), Some(policy)) => {
+                let exits = ExitClassifier::new(&plan.classifier(), &shape, 0)?;
+                fill(exits.params(), tensors)?;
+                Learned::GraphExits(GraphExits { exits, policy })
+            }
+            (Task::Graph, None, _) => {
                 let classifier = GraphClassifier::new(&plan.classifier(), &shape, 0)?;
                 fill(classifier.params(), tensors)?;
                 Learned::Graphs(classifier)
@@ -149,9 +159,6 @@ impl Description {
                 let exits = ExitNetwork::new(&plan.network, &shape, 0)?;
                 fill(exits.params(), tensors)?;
                 Learned::Exits(EarlyExit { exits, policy, operator: plan.model.operator })
-            }
-            (Task::Node, Some(_), None) => {
-                return Err(wrong("it has exits and no policy that says which is taken".into()));
             }
             (Task::Node, None, _) => {
                 let network = Network::new(&plan.network, &shape, 0)?;

@@ -196,12 +196,12 @@ impl Ready {
             Ok((fit_graphs::fit(plan, &on, &self.options, seed, watch)?, prepared.mean_log_degree()))
         };
         let settled = settle(&self.candidates, watch, attempt, |((_, report), _)| report)?;
-        let Settled { candidate, fitted: ((classifier, report), mean_log_degree), tried } = settled;
+        let Settled { candidate, fitted: ((learned, report), mean_log_degree), tried } = settled;
         let labels = source.labels();
         let interrupted = report.interrupted || watch.stopped();
         Ok(Fitted {
             plan: self.candidates[candidate].scaled_by(&scaler),
-            learned: Learned::Graphs(classifier),
+            learned,
             classes: (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect(),
             mean_log_degree,
             scaler,

@@ -1,5 +1,5 @@
 //! Fitting on a set of graphs (thesis ch. 7): a network, a readout and a head, copies of the training graphs or a fresh head as the
-//! data axis says.
+//! data axis says. With exits it is `fit_graph_exits` that trains.
 //!
 //! The seam for augmentation in latent space is [`heads`](super::heads): read the vectors of the training graphs, put others beside
 //! them, train a fresh head on all of them. For augmentation in graph space it is [`GraphTransform`].
@@ -9,18 +9,19 @@ use std::time::Instant;
 
 use gnarl_graph::{Graph, GraphSet, Labels, Split};
 
-use super::Plan;
 use super::batches::{Evaluation, FreshGraphs, MixedIn, TrainingSet, train_classifier};
+use super::fitted::Learned;
 use super::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
-use super::heads::{TrainedClassifier, augmented_head};
+use super::heads::{self, TrainedClassifier, augmented_head};
 use super::options::FitOptions;
 use super::report::{FitReport, FreshHeadReport, refused};
+use super::{Plan, fit_graph_exits};
 use crate::augment::transform::{copy_all, transform_all};
 use crate::augment::{Copies, GraphTransform};
 use crate::error::Result;
 use crate::features::{FeatureScaling, Scaler};
-use crate::nn::GraphClassifier;
-use crate::train::{Trained, Watch};
+use crate::nn::{GraphClassifier, Head};
+use crate::train::Watch;
 
 /// The graphs of a set, and those trained on where they differ: shared by all folds, initialisations and operators.
 #[derive(Debug)]
@@ -77,6 +78,11 @@ impl SetSource {
         Ok(PreparedSet { data, corrupted })
     }
 
+    /// The graphs, after the defence.
+    pub(super) fn graphs(&self) -> &[Graph] {
+        &self.graphs
+    }
+
     pub(super) fn labels(&self) -> &Labels {
         &self.labels
     }
@@ -86,7 +92,7 @@ impl SetSource {
     }
 
     /// The labelled ones among these graphs, and their classes.
-    fn labelled(&self, graphs: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    pub(super) fn labelled(&self, graphs: &[u32]) -> (Vec<u32>, Vec<u32>) {
         graphs.iter().filter_map(|&g| self.labels.get(g).map(|class| (g, class))).unzip()
     }
 }
@@ -105,6 +111,11 @@ impl PreparedSet {
         self.data.mean_log_degree()
     }
 
+    /// The graphs as they are.
+    pub(super) fn data(&self) -> &GraphData {
+        &self.data
+    }
+
     fn training_data(&self) -> &GraphData {
         self.corrupted.as_ref().unwrap_or(&self.data)
     }
@@ -118,43 +129,53 @@ pub(super) struct OnSet<'a> {
     pub split: &'a Split,
 }
 
-/// Trains a classifier on the training graphs of a split, with the head that the data axis asks for.
+impl OnSet<'_> {
+    /// Labelled graphs among these, to be judged on.
+    pub(super) fn evaluation(&self, items: &[u32]) -> Result<Evaluation> {
+        let (graphs, classes) = self.source.labelled(items);
+        Evaluation::new(&self.prepared.data, &graphs, &classes)
+    }
+}
+
+/// Fits to the training graphs of a split. The operator must be settled.
 pub(super) fn fit(
     plan: &Plan,
     on: &OnSet<'_>,
     options: &FitOptions,
     seed: u64,
     watch: &Watch<'_>,
-) -> Result<(GraphClassifier, FitReport)> {
-    let start = Instant::now();
-    let OnSet { source, prepared, scaler, split } = *on;
-    let data = prepared.training_data();
-    let classifier = GraphClassifier::new(&plan.classifier(), &data.shape(source.labels.num_classes()), seed)?;
-    let evaluation = |items: &[u32]| {
-        let (graphs, classes) = source.labelled(items);
-        Evaluation::new(&prepared.data, &graphs, &classes)
-    };
-    let (graphs, classes) = source.labelled(split.train());
-    let validate_on = evaluation(split.val())?;
-    let augment = plan.model.augment;
+) -> Result<(Learned, FitReport)> {
+    let (graphs, classes) = on.source.labelled(on.split.train());
     let train_on = TrainingSet {
-        data,
+        data: on.prepared.training_data(),
         graphs: &graphs,
         classes: &classes,
         mixed: &[],
         anew: None,
-        mixup: augment.method().mixup(),
+        mixup: plan.model.augment.method().mixup(),
     };
-    let train = |on: &TrainingSet<'_>| {
+    match plan.model.depth.exits() {
+        None => fit_classifier(plan, on, &train_on, options, seed, watch),
+        Some(choice) => fit_graph_exits::fit(plan, choice, on, &train_on, seed, watch),
+    }
+}
+
+/// Trains a classifier on the training graphs of a split, with the head that the data axis asks for.
+fn fit_classifier(
+    plan: &Plan,
+    on: &OnSet<'_>,
+    train_on: &TrainingSet<'_>,
+    options: &FitOptions,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Learned, FitReport)> {
+    let start = Instant::now();
+    let shape = train_on.data.shape(on.source.labels.num_classes());
+    let classifier = GraphClassifier::new(&plan.classifier(), &shape, seed)?;
+    let validate_on = on.evaluation(on.split.val())?;
+    let (trained, copy_seconds) = on_copies(plan, on, train_on, seed, |on| {
         train_classifier(&classifier, on, &validate_on, &plan.training, plan.batch_size, seed, watch)
-    };
-    let (trained, copy_seconds) = match augment.method().transform() {
-        None => (train(&train_on)?, None),
-        Some((transform, copies)) => {
-            let (trained, seconds) = with_copies(plan, (source, scaler), (transform, copies), &train_on, seed, train)?;
-            (trained, Some(seconds))
-        }
-    };
+    })?;
     let training_seconds = start.elapsed().as_secs_f64();
     let mut report = FitReport {
         interrupted: trained.interrupted,
@@ -164,19 +185,21 @@ pub(super) fn fit(
         ..FitReport::default()
     };
     let mut aside = 0.0;
-    if let Some(fresh_head) = augment.method().fresh_head() {
-        let test_on = evaluation(split.test())?;
-        let train = &Evaluation::new(train_on.data, &graphs, &classes)?;
+    if let Some(fresh_head) = plan.model.augment.method().fresh_head() {
+        let test_on = on.evaluation(on.split.test())?;
+        let train = &Evaluation::new(train_on.data, train_on.graphs, train_on.classes)?;
         let on = TrainedClassifier { classifier: &classifier, train, validation: &validate_on, test: &test_on };
         let before = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
         let fresh = augmented_head(&on, plan, &fresh_head, options.study_influence, seed, watch)?;
+        let test_accuracy = |head: &Head| heads::accuracy(head, &test_on.vectors(&classifier)?);
+        let control = fresh.control.as_ref().map(test_accuracy).transpose()?;
         classifier.set_head(&fresh.head)?;
         report.interrupted |= fresh.interrupted;
         aside = fresh.seconds_aside;
         report.fresh_head = Some(FreshHeadReport {
             none_test_accuracy: before.0,
             none_val_accuracy: before.1,
-            retrain_test_accuracy: fresh.control,
+            retrain_test_accuracy: control,
             seconds: fresh.seconds,
             drawn: fresh.drawn,
         });
@@ -185,19 +208,36 @@ pub(super) fn fit(
     report.val_accuracy = (!validate_on.classes().is_empty()).then(|| validate_on.accuracy(&classifier)).transpose()?;
     report.operator = classifier.operator_scalars()?;
     report.seconds = start.elapsed().as_secs_f64() - aside;
-    Ok((classifier, report))
+    Ok((Learned::Graphs(classifier), report))
+}
+
+/// Trains on the training graphs, or on the copies that the data axis makes of them; also how many seconds making copies took.
+pub(super) fn on_copies<T>(
+    plan: &Plan,
+    on: &OnSet<'_>,
+    train_on: &TrainingSet<'_>,
+    seed: u64,
+    train: impl Fn(&TrainingSet<'_>) -> Result<T>,
+) -> Result<(T, Option<f64>)> {
+    match plan.model.augment.method().transform() {
+        None => Ok((train(train_on)?, None)),
+        Some(how) => {
+            let (trained, seconds) = with_copies(plan, (on.source, on.scaler), how, train_on, seed, train)?;
+            Ok((trained, Some(seconds)))
+        }
+    }
 }
 
 /// Trains on transformed copies of the training graphs, beside the originals or in their place; also how many seconds making them
 /// took.
-fn with_copies(
+fn with_copies<T>(
     plan: &Plan,
     (source, scaler): (&SetSource, &Scaler),
     (transform, copies): (&dyn GraphTransform, Copies),
     on: &TrainingSet<'_>,
     seed: u64,
-    train: impl Fn(&TrainingSet<'_>) -> Result<Trained>,
-) -> Result<(Trained, f64)> {
+    train: impl Fn(&TrainingSet<'_>) -> Result<T>,
+) -> Result<(T, f64)> {
     let keep_originals = copies == Copies::Fixed;
     let originals: Vec<&Graph> = on.graphs.iter().map(|&g| &source.training[g as usize]).collect();
     let preparation = GraphPreparation::of(plan, scaler, source.node_features);

@@ -1,8 +1,9 @@
 //! [`Fitted`]: a model with everything it needs to answer.
 
 use gnarl_graph::dataset::Task;
-use gnarl_graph::{Content, Dataset, DenseMatrix, Error as GraphError, Graph, Labels, Part, Split};
+use gnarl_graph::{Content, Dataset, DenseMatrix, Error as GraphError, Graph, GraphSet, Labels, Part, Split};
 
+use super::fit_graph_exits::GraphExits;
 use super::graph_data::{GraphData, GraphPreparation, Inputs};
 use super::report::FitReport;
 use super::{Model, Plan, batches};
@@ -41,6 +42,7 @@ pub(super) enum Learned {
     Network(WhiteBox),
     Exits(EarlyExit),
     Graphs(GraphClassifier),
+    GraphExits(GraphExits),
 }
 
 impl Learned {
@@ -49,7 +51,7 @@ impl Learned {
         match self {
             Learned::Network(network) => Ok(network),
             Learned::Exits(exits) => Ok(exits),
-            Learned::Graphs(_) => Err(GraphError::argument(
+            Learned::Graphs(_) | Learned::GraphExits(_) => Err(GraphError::argument(
                 "model",
                 "it classifies graphs of a set, where the nodes of one graph are asked for",
             )
@@ -131,6 +133,7 @@ impl Fitted {
             Learned::Network(network) => network.network().params(),
             Learned::Exits(early) => early.exits.params(),
             Learned::Graphs(classifier) => classifier.params(),
+            Learned::GraphExits(early) => early.exits.params(),
         }
     }
 
@@ -140,6 +143,7 @@ impl Fitted {
             Learned::Network(network) => network.network().in_dim(),
             Learned::Exits(early) => early.exits.in_dim(),
             Learned::Graphs(classifier) => classifier.in_dim(),
+            Learned::GraphExits(early) => early.exits.in_dim(),
         }
     }
 
@@ -207,7 +211,8 @@ impl Fitted {
     pub fn num_exits(&self) -> usize {
         match &self.learned {
             Learned::Exits(early) => early.exits.max_depth() + 1,
-            _ => 1,
+            Learned::GraphExits(early) => early.exits.max_depth() + 1,
+            Learned::Network(_) | Learned::Graphs(_) => 1,
         }
     }
 
@@ -228,42 +233,47 @@ impl Fitted {
         }
     }
 
+    /// The graphs of a set after the defence, and made ready for the classifier inside.
+    fn prepared_set(&self, set: &GraphSet) -> Result<(Vec<Graph>, GraphData)> {
+        let refuse = |what: String| Err(GraphError::argument("predict", what).into());
+        let Some(node_features) = self.inputs.node_features else {
+            return refuse("the model does not say where node features come from".into());
+        };
+        let graphs = set.graphs().iter().map(|g| self.plan.model.defense.method().purified(g));
+        let graphs = graphs.collect::<Result<Vec<_>>>()?;
+        let preparation = GraphPreparation::of(&self.plan, &self.scaler, node_features);
+        let data = GraphData::new(&graphs, self.plan.network.backbone, &preparation)?;
+        if data.in_dim() != self.in_dim() {
+            let (found, taken) = (data.in_dim(), self.in_dim());
+            return refuse(format!("the graphs have {found} features a node, the model takes {taken}"));
+        }
+        Ok((graphs, data))
+    }
+
     /// What it says of the nodes of a graph, or of the graphs of a set.
     pub fn predict(&self, content: &Content) -> Result<Predictions> {
+        let mut exits = None;
         let probabilities = match (content, &self.learned) {
             (Content::Graphs(set), Learned::Graphs(classifier)) => {
-                let Some(node_features) = self.inputs.node_features else {
-                    return Err(GraphError::argument(
-                        "predict",
-                        "the model does not say where node features come from",
-                    )
-                    .into());
-                };
-                let graphs = set.graphs().iter().map(|g| self.plan.model.defense.method().purified(g));
-                let graphs = graphs.collect::<Result<Vec<_>>>()?;
-                let data = GraphData::new(
-                    &graphs,
-                    self.plan.network.backbone,
-                    &GraphPreparation::of(&self.plan, &self.scaler, node_features),
-                )?;
-                if data.in_dim() != self.in_dim() {
-                    let what =
-                        format!("the graphs have {} features a node, the model takes {}", data.in_dim(), self.in_dim());
-                    return Err(GraphError::argument("predict", what).into());
-                }
-                batches::probabilities(classifier, &data)?
+                batches::probabilities(classifier, &self.prepared_set(set)?.1)?
+            }
+            (Content::Graphs(set), Learned::GraphExits(early)) => {
+                let (graphs, data) = self.prepared_set(set)?;
+                let (probabilities, taken) = early.probabilities(&graphs, &data)?;
+                exits = Some(taken);
+                probabilities
             }
             (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => {
                 self.reading.answer(self.learned.classifier()?, &self.prepared(graph)?, self.seed)?
             }
-            (Content::Graph(_), Learned::Graphs(_)) => {
+            (Content::Graph(_), Learned::Graphs(_) | Learned::GraphExits(_)) => {
                 return Err(GraphError::argument(
                     "predict",
                     "the model classifies graphs of a set, and this is one graph",
                 )
                 .into());
             }
-            (Content::Graphs(_), _) => {
+            (Content::Graphs(_), Learned::Network(_) | Learned::Exits(_)) => {
                 return Err(GraphError::argument(
                     "predict",
                     "the model classifies the nodes of one graph, and this is a set",
@@ -280,10 +290,9 @@ impl Fitted {
             .into());
         }
         let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as u32).collect();
-        let exits = match (content, &self.learned) {
-            (Content::Graph(graph), Learned::Exits(early)) => Some(early.exits_of(&self.prepared(graph)?)?),
-            _ => None,
-        };
+        if let (Content::Graph(graph), Learned::Exits(early)) = (content, &self.learned) {
+            exits = Some(early.exits_of(&self.prepared(graph)?)?);
+        }
         Ok(Predictions { classes, probabilities, exits })
     }
 
@@ -298,21 +307,24 @@ impl Fitted {
     pub fn policy(&self) -> Option<&Policy> {
         match &self.learned {
             Learned::Exits(early) => Some(&early.policy),
-            _ => None,
+            Learned::GraphExits(early) => Some(&early.policy),
+            Learned::Network(_) | Learned::Graphs(_) => None,
         }
     }
 
-    /// What every exit says of every node; `None` for a model of one depth.
-    pub fn exit_answers(&self, graph: &Graph) -> Result<Option<Answers>> {
-        match &self.learned {
-            Learned::Exits(early) => Ok(Some(early.answers(&self.prepared(graph)?)?)),
+    /// What every exit says of every node of a graph, or of every graph of a set; `None` for a model of one depth, and for items that it
+    /// does not classify.
+    pub fn exit_answers(&self, content: &Content) -> Result<Option<Answers>> {
+        match (content, &self.learned) {
+            (Content::Graph(graph), Learned::Exits(early)) => Ok(Some(early.answers(&self.prepared(graph)?)?)),
+            (Content::Graphs(set), Learned::GraphExits(early)) => Ok(Some(early.answers(&self.prepared_set(set)?.1)?)),
             _ => Ok(None),
         }
     }
 
-    /// What policies know of a graph, for [`exit_answers`](Self::exit_answers).
-    pub fn structure<'a>(graph: &'a Graph, kinds: &[crate::depth::Kind]) -> Result<Structure<'a>> {
-        Structure::new(graph, kinds)
+    /// What policies know of items, for [`exit_answers`](Self::exit_answers).
+    pub fn structure<'a>(content: &'a Content, kinds: &[crate::depth::Kind]) -> Result<Structure<'a>> {
+        Structure::of(content, kinds)
     }
 
     /// The part of a dataset that this model was trained on, as it was then, where this is that dataset: which items were held out

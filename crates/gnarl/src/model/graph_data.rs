@@ -212,6 +212,23 @@ impl GraphData {
         Shape { in_dim, num_classes, mean_log_degree, scalars: &self.scalars }
     }
 
+    /// The nodes' features.
+    pub fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// The same graphs with other numbers on their nodes, such as what the layers of a network make of them.
+    pub fn with_input(&self, input: Input) -> Self {
+        Self {
+            propagation: self.propagation.clone(),
+            input,
+            starts: self.starts.clone(),
+            mean_log_degree: self.mean_log_degree,
+            scalars: self.scalars.clone(),
+            first: None,
+        }
+    }
+
     /// How messages travel among all nodes.
     pub fn propagation(&self) -> &Propagation {
         &self.propagation

@@ -13,13 +13,13 @@ use crate::augment::influence::{HeadInfluence, Labelled, select};
 use crate::augment::network_influence::{Items, NetworkInfluence};
 use crate::augment::{FreshHead as FreshHeadSettings, Gratin, Through, gratin};
 use crate::error::Result;
-use crate::nn::{GraphClassifier, Head};
+use crate::nn::{GraphModel, Head};
 use crate::train::{Watch, argmax};
 
 /// A trained classifier and the graphs around it.
 pub struct TrainedClassifier<'a> {
-    /// The classifier.
-    pub classifier: &'a GraphClassifier,
+    /// The classifier, or one of its exits.
+    pub classifier: &'a dyn GraphModel,
     /// The graphs it was trained on, as they are without augmentation.
     pub train: &'a Evaluation,
     /// The graphs that choose.
@@ -111,8 +111,8 @@ pub struct FreshHead {
     pub head: Head,
     /// Where vectors were drawn: which.
     pub drawn: Option<DrawReport>,
-    /// Where vectors were drawn: test accuracy of the control, the same head without them, per cent.
-    pub control: Option<f64>,
+    /// Where vectors were drawn: the control, the same head without them.
+    pub control: Option<Head>,
     /// Seconds that vectors and the head took.
     pub seconds: f64,
     /// Seconds of what is only looked at beside: the control, distances, influences that choose nothing.
@@ -165,7 +165,7 @@ pub fn augmented_head(
 
     let before_control = Instant::now();
     let test = on.test.vectors(on.classifier)?;
-    let control = Some(accuracy(&control()?, &test)?);
+    let control = Some(control()?);
     let mut report = DrawReport {
         drawn: drawn.classes.len(),
         kept,
@@ -240,7 +240,11 @@ fn influences(
         }
         Through::Network => {
             let decay = plan.training.weight_decay;
-            let network = NetworkInfluence::new(on.classifier, on.train.batches(), on.train.classes(), decay)?;
+            let Some(classifier) = on.classifier.as_classifier() else {
+                let what = "influence goes through a whole network, and an exit is a part of one";
+                return Err(gnarl_graph::Error::setting("through", what).into());
+            };
+            let network = NetworkInfluence::new(classifier, on.train.batches(), on.train.classes(), decay)?;
             let latent = to_tensor(&drawn.vectors)?;
             let of = |set: &Evaluation| -> Result<Vec<f64>> {
                 let direction = network.direction(set.batches(), set.classes())?;
@@ -259,7 +263,7 @@ fn to_tensor(vectors: &DenseMatrix<f64>) -> Result<Tensor> {
 
 /// Trains the same fresh head on whatever vectors it is given.
 struct Heads<'a> {
-    classifier: &'a GraphClassifier,
+    classifier: &'a dyn GraphModel,
     plan: &'a Plan,
     epochs: usize,
     validation: &'a Vectors,
@@ -278,7 +282,8 @@ impl Heads<'_> {
     }
 }
 
-fn accuracy(head: &Head, on: &Vectors) -> Result<f64> {
+/// Per cent of vectors that a head puts into their class.
+pub(super) fn accuracy(head: &Head, on: &Vectors) -> Result<f64> {
     let scores = head.scores(&on.latent)?.to_vec2::<f32>()?;
     let right = scores.iter().zip(&on.classes).filter(|(row, class)| argmax(row) == **class as usize).count();
     Ok(100.0 * right as f64 / on.classes.len().max(1) as f64)

@@ -7,7 +7,7 @@
 //! | [`plan`] | what is left open filled in, what cannot be refused: the one place that says no |
 //! | [`spec`] | a model as TOML |
 //! | [`fit`] | from a model and data to a fitted model |
-//! | `fit_node`, `fit_graphs` | the same on one graph and on a set |
+//! | `fit_node`, `fit_graphs`, `fit_graph_exits` | the same on one graph, on a set, and on a set with exits |
 //! | [`graph_data`], [`batches`], [`heads`] | sets of graphs made ready, training on batches of them, fresh heads |
 //! | [`report`] | how fitting went |
 //! | [`fitted`] | [`Fitted`]: answers, accuracies, exits |
@@ -18,6 +18,7 @@
 pub mod batches;
 pub mod file;
 pub mod fit;
+mod fit_graph_exits;
 mod fit_graphs;
 mod fit_node;
 pub mod fitted;

@@ -7,6 +7,7 @@ use gnarl_graph::{Content, Error, Result};
 
 use super::{FitOptions, Model, NetworkOptions, TrainingOptions};
 use crate::augment::{Augment, Copies, Through};
+use crate::depth::Kind;
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
 use crate::inference::Perturbed;
 use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout, UsualOperator};
@@ -82,7 +83,16 @@ impl Plan {
             let why = "says how influence is found, and nothing is selected by it; say what share to select";
             return Err(Error::setting("through", why));
         }
+        if options.study_influence && self.model.depth.exits().is_some() {
+            let why = "the influence of vectors is studied on a classifier of one head; leave the depth fixed";
+            return Err(Error::setting("influence", why));
+        }
         Ok(())
+    }
+
+    /// Refuses policies to report beside the model's own that have nothing to say of its items.
+    pub fn check_policies(&self, policies: &[Kind]) -> Result<()> {
+        policies.iter().try_for_each(|policy| policy_of(self.task, *policy))
     }
 
     /// Refuses a set whose features a changed structure leaves as they are, for a backbone that sees nothing else.
@@ -167,8 +177,8 @@ impl Model {
         let plan =
             Plan { task, model, network, training, batch_size, readout, head_dropout: head_dropout as f32, features };
         match task {
-            Task::Node => check_network(&plan)?,
-            Task::Graph => plan.classifier().check()?,
+            Task::Node => checkable(&plan).check()?,
+            Task::Graph => ClassifierConfig { network: checkable(&plan), ..plan.classifier() }.check()?,
         }
         plan.training.check()?;
         if plan.batch_size == 0 {
@@ -251,10 +261,18 @@ fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
     training
 }
 
-/// A network with exits has at least one layer to be checked by.
-fn check_network(plan: &Plan) -> Result<()> {
+/// The network to be checked: one with exits has at least one layer to be checked by.
+fn checkable(plan: &Plan) -> NetworkConfig {
     let layers = if plan.model.depth.exits().is_some() { plan.network.layers.max(1) } else { plan.network.layers };
-    NetworkConfig { layers, ..plan.network.clone() }.check()
+    NetworkConfig { layers, ..plan.network.clone() }
+}
+
+/// Refuses a policy that has nothing to say of a task's items.
+fn policy_of(task: Task, policy: Kind) -> Result<()> {
+    match policy.refused_on(task) {
+        Some(why) => Err(Error::setting("policy", format!("{policy} {why}"))),
+        None => Ok(()),
+    }
 }
 
 /// Whether an option of the network changes anything in this model.
@@ -315,11 +333,11 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
                 format!("{backbone} is not a stack of layers with room for exits; take one of {known}"),
             );
         }
-        if task == Task::Graph {
-            return no(
-                "depth",
-                format!("{} puts exits on the nodes of one graph; a set of graphs has a fixed depth", exits.scheme),
-            );
+        policy_of(task, exits.policy)?;
+        if let Augment::Gratin(gratin) = model.augment
+            && gratin.through == Through::Network
+        {
+            return no("through", "network goes through a classifier of one head; with exits take head".into());
         }
     }
     if model.augment.method().fresh_head().is_some() && task == Task::Node {

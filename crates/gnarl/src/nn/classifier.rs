@@ -3,6 +3,8 @@
 //! The message passing is any network of [`network`](super::network), made to give `hidden` numbers per node through a last
 //! ReLU instead of class scores; the readout makes them one vector per graph, its latent vector; the head is a linear map.
 
+use std::ops::Range;
+
 use candle_core::{DType, Device, Result, Tensor};
 use gnarl_graph::random::stream;
 use serde::{Deserialize, Serialize};
@@ -51,6 +53,42 @@ pub struct Batch {
     pub members: Membership,
 }
 
+/// What learns from batches of graphs: a vector for each graph, and classes that are read off it in one place or in several.
+pub trait GraphModel: Sync {
+    /// Its parameters.
+    fn params(&self) -> &Params;
+
+    /// Which of them are trained, by position; the others are never touched.
+    fn trained(&self) -> Range<usize> {
+        0..self.params().list().len()
+    }
+
+    /// Whether what training sees of a graph depends on the others of its batch.
+    fn couples_graphs(&self) -> bool;
+
+    /// Number of classes.
+    fn num_classes(&self) -> usize;
+
+    /// In how many places it answers.
+    fn num_answers(&self) -> usize {
+        1
+    }
+
+    /// Width of a graph's vector.
+    fn latent_dim(&self) -> usize;
+
+    /// The classifier itself, of one that is trained whole and answers in one place.
+    fn as_classifier(&self) -> Option<&GraphClassifier> {
+        None
+    }
+
+    /// The vectors of a batch's graphs, `[graphs, latent_dim]`.
+    fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor>;
+
+    /// Class scores of graph vectors, one matrix `[graphs, num_classes]` for each place where it answers.
+    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>>;
+}
+
 /// A network that classifies graphs.
 #[derive(Debug)]
 pub struct GraphClassifier {
@@ -61,7 +99,7 @@ pub struct GraphClassifier {
 }
 
 /// The site of the head's dropout, beyond those of layers and bodies.
-const HEAD_SITE: u64 = 4 << 32;
+pub(crate) const HEAD_SITE: u64 = 4 << 32;
 
 impl GraphClassifier {
     /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and `head.bias`.
@@ -157,6 +195,36 @@ impl GraphClassifier {
             }
         }
         Ok(())
+    }
+}
+
+impl GraphModel for GraphClassifier {
+    fn params(&self) -> &Params {
+        self.params()
+    }
+
+    fn couples_graphs(&self) -> bool {
+        self.couples_graphs()
+    }
+
+    fn num_classes(&self) -> usize {
+        self.num_classes
+    }
+
+    fn latent_dim(&self) -> usize {
+        self.latent_dim()
+    }
+
+    fn as_classifier(&self) -> Option<&GraphClassifier> {
+        Some(self)
+    }
+
+    fn latent(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
+        self.latent(batch, pass)
+    }
+
+    fn answers(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Vec<Tensor>> {
+        Ok(vec![self.classify(latent, pass)?])
     }
 }
 

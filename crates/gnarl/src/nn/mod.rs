@@ -44,7 +44,7 @@ pub mod sage;
 pub(crate) mod testing;
 
 pub use backbone::Backbone;
-pub use classifier::{Batch, ClassifierConfig, GraphClassifier, Head};
+pub use classifier::{Batch, ClassifierConfig, GraphClassifier, GraphModel, Head};
 pub use config::{NetworkConfig, Shape};
 pub use entry::{FirstAggregation, NetworkOption, UsualOperator};
 pub use gain::Gain;

@@ -4,6 +4,7 @@
 //! `seed + i + j · folds`, and a fold counts with the mean of its initialisations. Runs are side by side on the cores available; the
 //! results are those of one after the other.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use gnarl_graph::dataset::{Benchmark, Task};
@@ -78,6 +79,7 @@ impl TrainStudy {
             return Err(gnarl_graph::Error::argument("train", "0 runs; at least 1 is needed").into());
         }
         let ready = self.model.ready(&on.name, &on.content, self.options)?;
+        ready.plan().check_policies(&self.policies)?;
         let judge = Judge::new(self, on)?;
         let one = |i: usize| judge.fit(&ready, i, watch);
         let done: Vec<(Run, Option<Fitted>)> =
@@ -129,20 +131,20 @@ pub struct Run {
     pub test_probabilities: DenseMatrix<f32>,
 }
 
-/// What exits and policies came to on the test nodes of a run.
+/// What exits and policies came to on the test items of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct ExitRun {
     /// Of every exit.
     pub exit_accuracy: Vec<f64>,
-    /// Of every exit on the validation nodes.
+    /// Of every exit on the validation items.
     pub exit_val_accuracy: Vec<f64>,
     /// The exit with the best validation accuracy, of equals the first.
     pub single_layer: usize,
     /// Of every policy reported, in order.
     pub policy_accuracy: Vec<f64>,
-    /// Of every policy on validation nodes that it was not learned on: cross-fitted.
+    /// Of every policy on validation items that it was not learned on: cross-fitted.
     pub policy_val_accuracy: Vec<f64>,
-    /// Nodes of the whole graph that take each exit under the model's own policy.
+    /// Items of the whole graph or set that take each exit under the model's own policy.
     pub taken: Vec<usize>,
     /// Where any exit is right.
     pub oracle_accuracy: f64,
@@ -217,12 +219,14 @@ impl TrainResult {
         first.fit.tried.iter().map(|tried| of(&tried.init)).collect()
     }
 
-    /// Exits and policies over runs; `None` for a model of one depth, and without labelled test nodes to judge them by.
+    /// Exits and policies over runs; `None` for a model of one depth, and without labelled test items to judge them by.
     pub fn depth(&self, policies: &[Kind], own: Kind) -> gnarl_graph::Result<Option<DepthReport>> {
         let exits: Option<Vec<&ExitRun>> =
             self.runs.iter().map(|run| run.exits.as_ref().filter(|_| run.test_accuracy.is_some())).collect();
         match exits {
-            Some(exits) if !exits.is_empty() => DepthReport::new(&exits, policies, own, &self.runs).map(Some),
+            Some(exits) if !exits.is_empty() => {
+                DepthReport::new(&exits, self.inits, policies, own, &self.runs).map(Some)
+            }
             _ => Ok(None),
         }
     }
@@ -272,19 +276,19 @@ pub struct InferenceReport {
 struct Judge<'a> {
     study: &'a TrainStudy,
     on: &'a Benchmark,
-    /// Of models with exits: what policies know of the graph, and which are reported.
+    /// Of models with exits: what policies know of the items, and which are reported.
     structure: Option<Structure<'a>>,
 }
 
 impl<'a> Judge<'a> {
     fn new(study: &'a TrainStudy, on: &'a Benchmark) -> Result<Self> {
-        let structure = match (&on.content, study.model.depth.exits()) {
-            (Content::Graph(graph), Some(exits)) => {
+        let structure = match study.model.depth.exits() {
+            Some(exits) => {
                 let mut kinds = study.policies.clone();
                 kinds.push(exits.policy);
-                Some(Structure::new(graph, &kinds)?)
+                Some(Structure::of(&on.content, &kinds)?)
             }
-            _ => None,
+            None => None,
         };
         Ok(Self { study, on, structure })
     }
@@ -302,12 +306,12 @@ impl<'a> Judge<'a> {
             }
             _ => None,
         };
-        let exits = match (content, &self.structure) {
-            (Content::Graph(graph), Some(structure)) => fitted
-                .exit_answers(graph)?
+        let exits = match &self.structure {
+            Some(structure) => fitted
+                .exit_answers(content)?
                 .map(|answers| self.judge_exits(&fitted, structure, &answers, split))
                 .transpose()?,
-            _ => None,
+            None => None,
         };
         let init = match (fitted.report().tried.is_empty(), fitted.model().operator) {
             (false, crate::operator::OperatorChoice::Cgso(cgso)) => Some(cgso.init.to_string()),
@@ -337,6 +341,11 @@ impl<'a> Judge<'a> {
         let Some(labels) = self.on.content.labels() else {
             return Err(gnarl_graph::Error::argument("train", "the graph has no labels").into());
         };
+        let seen = match self.on.content.task() {
+            Task::Node => Cow::Borrowed(structure),
+            Task::Graph => Cow::Owned(structure.knowing([split.train(), split.val()].concat())),
+        };
+        let structure = &*seen;
         let (val, test) = (Targets::new(split.val(), labels), Targets::new(split.test(), labels));
         let single_layer = if val.items.is_empty() { answers.num_exits() - 1 } else { answers.best_exit(&val) };
         let (mut policy_accuracy, mut policy_val_accuracy) = (Vec::new(), Vec::new());
@@ -379,7 +388,7 @@ pub struct DepthReport {
     pub oracle_accuracy: Accuracy,
     /// The model's own policy.
     pub policy: String,
-    /// Nodes that take each exit under it, on average over runs.
+    /// Items that take each exit under it, on average over runs.
     pub taken: Vec<f64>,
     /// Seconds of training alone, all runs' together.
     pub training_seconds: f64,
@@ -388,19 +397,23 @@ pub struct DepthReport {
 /// A policy over runs, and against the single best layer of the same runs.
 #[derive(Debug, Serialize)]
 pub struct PolicyAccuracy {
-    /// On test nodes.
+    /// On test items.
     #[serde(flatten)]
     pub accuracy: Accuracy,
-    /// On validation nodes, cross-fitted; the mean over runs.
+    /// On validation items, cross-fitted; the mean over runs.
     pub val_accuracy: f64,
     /// Minus the single layer.
     pub minus_single: PairedDifference,
 }
 
 impl DepthReport {
-    fn new(exits: &[&ExitRun], policies: &[Kind], own: Kind, runs: &[Run]) -> gnarl_graph::Result<Self> {
-        let over = |f: &dyn Fn(&ExitRun) -> f64| exits.iter().map(|run| f(run)).collect::<Vec<f64>>();
+    /// Of a set, a fold counts with the mean of its initialisations.
+    fn new(exits: &[&ExitRun], inits: usize, policies: &[Kind], own: Kind, runs: &[Run]) -> gnarl_graph::Result<Self> {
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let over = |f: &dyn Fn(&ExitRun) -> f64| {
+            let of_fold = |fold: &[&ExitRun]| mean(fold.iter().map(|run| f(run)).collect());
+            exits.chunks(inits.max(1)).map(of_fold).collect::<Vec<f64>>()
+        };
         let single = over(&|run| run.single_layer_accuracy());
         let policy_accuracy = policies.iter().enumerate().map(|(i, kind)| {
             let values = over(&|run| run.policy_accuracy[i]);

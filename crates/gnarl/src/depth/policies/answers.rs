@@ -1,4 +1,4 @@
-//! What every exit answers for every node, and what a policy makes of it.
+//! What every exit answers for every item, a node or a graph, and what a policy makes of it.
 
 use std::cmp::Reverse;
 
@@ -12,26 +12,26 @@ use crate::train::{Targets, argmax};
 /// The answers of every exit.
 #[derive(Debug, Clone)]
 pub struct Answers {
-    pub(super) num_nodes: usize,
+    pub(super) num_items: usize,
     pub(super) num_classes: usize,
-    /// Of each exit, log-probabilities `[nodes, classes]`.
+    /// Of each exit, log-probabilities `[items, classes]`.
     log_probabilities: Vec<Vec<f32>>,
-    /// Of each exit, the class of every node.
+    /// Of each exit, the class of every item.
     classes: Vec<Vec<u32>>,
 }
 
 impl Answers {
-    /// From the scores of each exit, `[nodes, classes]`; at least one.
+    /// From the scores of each exit, `[items, classes]`; at least one.
     pub fn new(scores: &[Tensor]) -> Result<Self> {
         let Some(first) = scores.first() else {
             return Err(gnarl_graph::Error::argument("policy", "there is no exit").into());
         };
-        let (num_nodes, num_classes) = first.dims2()?;
+        let (num_items, num_classes) = first.dims2()?;
         let rows = scores.iter().map(|s| Ok(s.flatten_all()?.to_vec1::<f32>()?)).collect::<Result<Vec<_>>>()?;
-        Ok(Self::from_rows(rows, num_nodes, num_classes))
+        Ok(Self::from_rows(rows, num_items, num_classes))
     }
 
-    pub(super) fn from_rows(mut exits: Vec<Vec<f32>>, num_nodes: usize, num_classes: usize) -> Self {
+    pub(super) fn from_rows(mut exits: Vec<Vec<f32>>, num_items: usize, num_classes: usize) -> Self {
         let mut classes = Vec::with_capacity(exits.len());
         for exit in &mut exits {
             classes.push(exit.chunks_exact(num_classes.max(1)).map(|row| argmax(row) as u32).collect());
@@ -41,7 +41,7 @@ impl Answers {
                 row.iter_mut().for_each(|s| *s -= top + total);
             }
         }
-        Self { num_nodes, num_classes, log_probabilities: exits, classes }
+        Self { num_items, num_classes, log_probabilities: exits, classes }
     }
 
     /// Number of exits.
@@ -49,36 +49,36 @@ impl Answers {
         self.classes.len()
     }
 
-    /// The class that exit `exit` gives to a node.
-    pub fn class(&self, exit: usize, node: usize) -> u32 {
-        self.classes[exit][node]
+    /// The class that exit `exit` gives to an item.
+    pub fn class(&self, exit: usize, item: usize) -> u32 {
+        self.classes[exit][item]
     }
 
-    /// The log-probabilities that an exit gives to the classes of a node.
-    pub(super) fn row(&self, exit: usize, node: usize) -> &[f32] {
-        &self.log_probabilities[exit][node * self.num_classes..(node + 1) * self.num_classes]
+    /// The log-probabilities that an exit gives to the classes of an item.
+    pub(super) fn row(&self, exit: usize, item: usize) -> &[f32] {
+        &self.log_probabilities[exit][item * self.num_classes..(item + 1) * self.num_classes]
     }
 
     /// Per cent of the targets that an exit gets right.
     pub fn accuracy(&self, exit: usize, targets: &Targets) -> f64 {
-        percent(targets, |node, class| self.classes[exit][node] == class)
+        percent(targets, |item, class| self.classes[exit][item] == class)
     }
 
     /// Per cent of the targets that are right by what a policy chose.
     pub fn policy_accuracy(&self, chosen: &Chosen, targets: &Targets) -> f64 {
-        percent(targets, |node, class| chosen.class(self, node) == class)
+        percent(targets, |item, class| chosen.class(self, item) == class)
     }
 
     /// Per cent of the targets that at least one exit gets right. No policy that answers what one of the exits answers can do
     /// better.
     pub fn oracle_accuracy(&self, targets: &Targets) -> f64 {
-        percent(targets, |node, class| self.classes.iter().any(|exit| exit[node] == class))
+        percent(targets, |item, class| self.classes.iter().any(|exit| exit[item] == class))
     }
 
     /// Whether exit `exit` is right about each target.
     pub(super) fn hits(&self, exit: usize, targets: &Targets) -> Vec<bool> {
         let pairs = targets.items.iter().zip(targets.classes.iter());
-        pairs.map(|(&node, &class)| self.classes[exit][node as usize] == class).collect()
+        pairs.map(|(&item, &class)| self.classes[exit][item as usize] == class).collect()
     }
 
     /// The exit with the best accuracy on the targets, of equals the first.
@@ -87,9 +87,9 @@ impl Answers {
         (0..self.num_exits()).max_by_key(|&exit| (hits(exit), Reverse(exit))).unwrap_or(0)
     }
 
-    /// The largest probability of an exit's answer for a node, at an inverse temperature.
-    pub(super) fn confidence(&self, exit: usize, node: usize, beta: f64) -> f64 {
-        let row = self.row(exit, node);
+    /// The largest probability of an exit's answer for an item, at an inverse temperature.
+    pub(super) fn confidence(&self, exit: usize, item: usize, beta: f64) -> f64 {
+        let row = self.row(exit, item);
         let top = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
         1.0 / row.iter().map(|s| (beta * (f64::from(*s) - top)).exp()).sum::<f64>()
     }
@@ -98,33 +98,33 @@ impl Answers {
     pub(super) fn calibrate(&self, targets: &Targets) -> Vec<f64> {
         let of_exit = |exit: usize| {
             let pairs = targets.items.iter().zip(targets.classes.iter());
-            let rows: Vec<_> = pairs.map(|(&node, &c)| (self.row(exit, node as usize), c as usize)).collect();
+            let rows: Vec<_> = pairs.map(|(&item, &c)| (self.row(exit, item as usize), c as usize)).collect();
             fit::inverse_temperature(&rows)
         };
         (0..self.num_exits()).map(of_exit).collect()
     }
 
-    /// Of the classes that exits answer for a node, the one with the largest score (of equals the one answered first), and the
+    /// Of the classes that exits answer for an item, the one with the largest score (of equals the one answered first), and the
     /// first exit that answers it.
-    pub(super) fn first_exit_with(&self, scores: &[f64], node: usize) -> usize {
-        let score = |exit: usize| scores[self.class(exit, node) as usize];
+    pub(super) fn first_exit_with(&self, scores: &[f64], item: usize) -> usize {
+        let score = |exit: usize| scores[self.class(exit, item) as usize];
         (1..self.num_exits()).fold(0, |best, exit| if score(exit) > score(best) { exit } else { best })
     }
 }
 
-/// Per cent of the targets, as node and class, that are right.
+/// Per cent of the targets, as item and class, that are right.
 fn percent(targets: &Targets, is_right: impl Fn(usize, u32) -> bool) -> f64 {
     let pairs = targets.items.iter().zip(targets.classes.iter());
-    let count = pairs.filter(|&(&node, &class)| is_right(node as usize, class)).count();
+    let count = pairs.filter(|&(&item, &class)| is_right(item as usize, class)).count();
     100.0 * count as f64 / targets.items.len().max(1) as f64
 }
 
-/// What a policy chose for every node: an exit, whose answer it takes unless it has scores of its own.
+/// What a policy chose for every item: an exit, whose answer it takes unless it has scores of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
-    /// The exit of every node.
+    /// The exit of every item.
     pub exits: Vec<usize>,
-    /// Class scores `[nodes, classes]` of a policy that changes its exits' scores. Its answers need not be those of any exit, so
+    /// Class scores `[items, classes]` of a policy that changes its exits' scores. Its answers need not be those of any exit, so
     /// the oracle does not bound it.
     pub scores: Option<Vec<f32>>,
 }
@@ -135,30 +135,30 @@ impl Chosen {
         Self { exits, scores: None }
     }
 
-    /// The class of a node.
-    pub fn class(&self, answers: &Answers, node: usize) -> u32 {
+    /// The class of an item.
+    pub fn class(&self, answers: &Answers, item: usize) -> u32 {
         let width = answers.num_classes;
         match &self.scores {
-            Some(scores) => argmax(&scores[node * width..(node + 1) * width]) as u32,
-            None => answers.class(self.exits[node], node),
+            Some(scores) => argmax(&scores[item * width..(item + 1) * width]) as u32,
+            None => answers.class(self.exits[item], item),
         }
     }
 
-    /// Class scores before the softmax, `[nodes, classes]`, from those of every exit.
+    /// Class scores before the softmax, `[items, classes]`, from those of every exit.
     pub fn scores(&self, of_exits: &[Tensor]) -> Result<DenseMatrix<f32>> {
         let Some(first) = of_exits.first() else {
             return Err(gnarl_graph::Error::argument("policy", "there is no exit").into());
         };
-        let (nodes, classes) = first.dims2()?;
+        let (items, classes) = first.dims2()?;
         let rows = match &self.scores {
             Some(scores) => scores.clone(),
             None => {
                 let flat = of_exits.iter().map(|s| s.flatten_all()?.to_vec1::<f32>());
                 let flat = flat.collect::<candle_core::Result<Vec<_>>>()?;
-                let row = |(node, &exit): (usize, &usize)| flat[exit][node * classes..(node + 1) * classes].to_vec();
+                let row = |(item, &exit): (usize, &usize)| flat[exit][item * classes..(item + 1) * classes].to_vec();
                 self.exits.iter().enumerate().flat_map(row).collect()
             }
         };
-        Ok(DenseMatrix::new(nodes, classes, rows)?)
+        Ok(DenseMatrix::new(items, classes, rows)?)
     }
 }

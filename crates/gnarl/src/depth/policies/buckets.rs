@@ -36,32 +36,43 @@ impl Family for Buckets {
     /// all of them; a bucket without validation nodes takes that one too. The number of buckets is the one whose exits, chosen
     /// on four fifths of the validation nodes, are right most often on the others; of equals the fewest.
     fn learn(centralities: Centralities, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
-        let values = values_of(centralities, structure)?;
-        let hits: Vec<Vec<bool>> = (0..answers.num_exits()).map(|exit| answers.hits(exit, val)).collect();
-        let most = if values.len() == 1 { MAX_BUCKETS } else { MAX_GRID };
-        let judged = |count: usize| {
-            let cuts: Vec<Vec<f64>> = values.iter().map(|values| cuts_of(values, count)).collect();
-            let buckets: Vec<usize> = val.items.iter().map(|&u| bucket(&values, &cuts, u as usize)).collect();
-            let num_buckets = cuts.iter().map(|cuts| cuts.len() + 1).product();
-            let choose = |is_used: &dyn Fn(usize) -> bool| exits_by_bucket(&hits, &buckets, num_buckets, is_used);
-            let right_in = |fold: usize| {
-                let exits = choose(&|i| i % FOLDS != fold);
-                (fold..buckets.len()).step_by(FOLDS).filter(|&i| hits[exits[buckets[i]]][i]).count()
-            };
-            let right: usize = (0..FOLDS).map(right_in).sum();
-            (right, Self { centralities, cuts, exits: choose(&|_| true) })
-        };
-        let counts = 2..=most.min(answers.num_nodes.max(1));
-        let better = |best: (usize, Self), next: (usize, Self)| if next.0 > best.0 { next } else { best };
-        Ok(counts.map(judged).fold(judged(1), better).1)
+        let (cuts, exits) = learned(&values_of(centralities, structure)?, structure, answers, val);
+        Ok(Self { centralities, cuts, exits })
     }
+}
+
+/// The cuts of every list of values, one value for each item, and the exit of every bucket.
+pub(super) fn learned(
+    values: &[&[f64]],
+    structure: &Structure<'_>,
+    answers: &Answers,
+    val: &Targets,
+) -> (Vec<Vec<f64>>, Vec<usize>) {
+    let hits: Vec<Vec<bool>> = (0..answers.num_exits()).map(|exit| answers.hits(exit, val)).collect();
+    let most = if values.len() == 1 { MAX_BUCKETS } else { MAX_GRID };
+    let judged = |count: usize| {
+        let cuts: Vec<Vec<f64>> = values.iter().map(|values| cuts_of(&structure.known(values), count)).collect();
+        let buckets: Vec<usize> = val.items.iter().map(|&u| bucket(values, &cuts, u as usize)).collect();
+        let num_buckets = cuts.iter().map(|cuts| cuts.len() + 1).product();
+        let choose = |is_used: &dyn Fn(usize) -> bool| exits_by_bucket(&hits, &buckets, num_buckets, is_used);
+        let right_in = |fold: usize| {
+            let exits = choose(&|i| i % FOLDS != fold);
+            (fold..buckets.len()).step_by(FOLDS).filter(|&i| hits[exits[buckets[i]]][i]).count()
+        };
+        let right: usize = (0..FOLDS).map(right_in).sum();
+        (right, (cuts, choose(&|_| true)))
+    };
+    type Judged = (usize, (Vec<Vec<f64>>, Vec<usize>));
+    let counts = 2..=most.min(answers.num_items.max(1));
+    let better = |best: Judged, next: Judged| if next.0 > best.0 { next } else { best };
+    counts.map(judged).fold(judged(1), better).1
 }
 
 impl Learned for Buckets {
     fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
         let values = values_of(self.centralities, structure)?;
         let exit = |node: usize| self.exits[bucket(&values, &self.cuts, node)];
-        Ok(Chosen::of_exits((0..answers.num_nodes).map(exit).collect()))
+        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {
@@ -92,7 +103,7 @@ fn cuts_of(values: &[f64], count: usize) -> Vec<f64> {
     cuts
 }
 
-fn bucket(values: &[&[f64]], cuts: &[Vec<f64>], node: usize) -> usize {
+pub(super) fn bucket(values: &[&[f64]], cuts: &[Vec<f64>], node: usize) -> usize {
     values
         .iter()
         .zip(cuts)

@@ -58,7 +58,7 @@ impl Learned for Confidence {
             let is_confident = |&l: &usize| answers.confidence(l, u, self.inverse_temperatures[l]) >= self.threshold;
             (0..answers.num_exits()).find(is_confident).unwrap_or(self.otherwise)
         };
-        Ok(Chosen::of_exits((0..answers.num_nodes).map(exit).collect()))
+        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {

@@ -42,7 +42,7 @@ impl Learned for Mixture {
             }
             answers.first_exit_with(&mixed, u)
         };
-        Ok(Chosen::of_exits((0..answers.num_nodes).map(exit).collect()))
+        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {

@@ -1,18 +1,20 @@
-//! Which exit a node takes (thesis ch. 4, "Generalization to Test Nodes"), learned on validation nodes alone.
+//! Which exit an item takes (thesis ch. 4, "Generalization to Test Nodes"), learned on validation items alone. An item is a node of one
+//! graph, or a graph of a set; a centrality of a graph is the mean over its nodes.
 //!
-//! | name | a node takes | file |
+//! | name | an item takes | file |
 //! | --- | --- | --- |
-//! | `degree`, `core`, `walks`, `pagerank` | the exit that is best on the validation nodes of its bucket (the thesis') | [`buckets`] |
+//! | `degree`, `core`, `walks`, `pagerank` | the exit that is best on the validation items of its bucket (the thesis') | [`buckets`] |
 //! | `KIND+KIND` | the same with buckets of two centralities, a grid | [`buckets`] |
+//! | `size` | the same with buckets of the graphs' numbers of nodes; of sets alone | [`size`] |
 //! | `confidence` | the first exit whose calibrated confidence passes a threshold | [`confidence`] |
 //! | `most-confident` | the exit whose calibrated confidence is largest | [`most_confident`] |
 //! | `mixture` | an exit that answers what the weighted mean of all exits' calibrated probabilities prefers | [`mixture`] |
 //! | `blend` | the same with a weighted sum of log-probabilities | [`pool`] |
 //! | `offsets` | the single best exit, with an offset per class: the control of `pool` | [`offsets`] |
 //! | `pool` | as `blend`, with an offset per class besides | [`pool`] |
-//! | `echo` | as `pool`, with what every exit answers for the node's neighbours besides, weighed by degree | [`pool`] |
+//! | `echo` | as `pool`, with what every exit answers for the node's neighbours besides, weighed by degree; of nodes alone | [`pool`] |
 //!
-//! A policy is a map from nodes to exits ([`Chosen`]). The pools weigh classes by all exits, then take the first exit that
+//! A policy is a map from items to exits ([`Chosen`]). The pools weigh classes by all exits, then take the first exit that
 //! answers the preferred class; classes that no exit answers are not considered. So the oracle, right wherever any exit is,
 //! bounds them all, but for `offsets`, which has scores of its own.
 //!
@@ -26,6 +28,7 @@ pub mod most_confident;
 pub mod offsets;
 pub mod pool;
 pub mod single;
+pub mod size;
 pub mod structure;
 #[cfg(test)]
 mod testing;
@@ -35,6 +38,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use gnarl_graph::centrality::Centrality;
+use gnarl_graph::dataset::Task;
 use serde::{Deserialize, Serialize};
 
 pub use answers::{Answers, Chosen};
@@ -52,13 +56,13 @@ pub trait Family: Learned + Sized {
     /// What tells the policies of a family apart; nothing for a family of one.
     type Setting;
 
-    /// Learns a policy on validation nodes, of which there is one at least.
+    /// Learns a policy on validation items, of which there is one at least.
     fn learn(setting: Self::Setting, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self>;
 }
 
 /// A learned policy.
 pub trait Learned {
-    /// What every node takes. The policy [`fits`](Self::fits) the answers.
+    /// What every item takes. The policy [`fits`](Self::fits) the answers.
     fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen>;
 
     /// Whether it was made for so many exits and classes.
@@ -87,7 +91,7 @@ macro_rules! policies {
             /// The kinds that are named by a word of their own.
             const NAMED: [(&'static str, Kind); NUM_NAMED] = [$(($name, Kind::$Variant)),+];
 
-            /// What `all` stands for: the thesis' four, two grids, and what goes beyond.
+            /// The thesis' four, two grids, and what goes beyond: some for nodes alone, some for graphs ([`all_of`](Self::all_of)).
             pub const ALL: [Kind; BY_BUCKETS.len() + NUM_NAMED] = all();
         }
 
@@ -97,15 +101,15 @@ macro_rules! policies {
         #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Policy {
-            /// Every node takes one exit.
+            /// Every item takes one exit.
             Single(Single),
-            /// The exit of the node's bucket.
+            /// The exit of the item's bucket.
             Buckets(Buckets),
             $($(#[$doc])* $Variant($Learned)),+
         }
 
         impl Policy {
-            /// Learns a policy on validation nodes. Without any, every node takes the last exit.
+            /// Learns a policy on validation items. Without any, every item takes the last exit.
             pub fn learn(kind: Kind, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<Self> {
                 if val.items.is_empty() {
                     return Ok(Policy::Single(Single { exit: answers.num_exits() - 1 }));
@@ -130,6 +134,8 @@ macro_rules! policies {
 }
 
 policies! {
+    /// The exit of the bucket of a graph's number of nodes.
+    Size = "size", size::Size, ();
     /// The first exit whose confidence passes a threshold.
     Confidence = "confidence", confidence::Confidence, ();
     /// The exit of the largest confidence.
@@ -169,6 +175,23 @@ const fn all() -> [Kind; BY_BUCKETS.len() + NUM_NAMED] {
 }
 
 impl Kind {
+    /// What `all` stands for where items are those of a task.
+    pub fn all_of(task: Task) -> Vec<Self> {
+        Self::ALL.into_iter().filter(|kind| kind.refused_on(task).is_none()).collect()
+    }
+
+    /// Why it is nothing for the items of a task, if so.
+    pub fn refused_on(&self, task: Task) -> Option<&'static str> {
+        match (self, task) {
+            (Kind::Size, Task::Node) => Some("goes by how large graphs of a set are, and this is one graph"),
+            (Kind::Echo, Task::Graph) => Some("goes by what neighbours are answered, and graphs of a set have none"),
+            (Kind::Buckets(by), Task::Graph) if by.iter().any(|c| c == Centrality::PageRank) => {
+                Some("has no say on graphs of a set, whose PageRanks have the mean 1 / size; take size")
+            }
+            _ => None,
+        }
+    }
+
     /// The centralities it needs.
     pub fn centralities(&self) -> Vec<Centrality> {
         match self {
@@ -218,12 +241,12 @@ impl From<Kind> for String {
 }
 
 impl Policy {
-    /// Every node takes this exit.
+    /// Every item takes this exit.
     pub fn single(exit: usize) -> Self {
         Policy::Single(Single { exit })
     }
 
-    /// What every node takes. Fails for a policy of another number of exits or classes.
+    /// What every item takes. Fails for a policy of another number of exits or classes.
     pub fn choose(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
         let (exits, classes) = (answers.num_exits(), answers.num_classes);
         if !self.learned().fits(exits, classes) {
@@ -233,7 +256,7 @@ impl Policy {
         self.learned().choose(structure, answers)
     }
 
-    /// The exit of every node. What it answers there may differ from the exit's own answer: see [`choose`](Self::choose).
+    /// The exit of every item. What it answers there may differ from the exit's own answer: see [`choose`](Self::choose).
     pub fn exits(&self, structure: &Structure<'_>, answers: &Answers) -> Result<Vec<usize>> {
         Ok(self.choose(structure, answers)?.exits)
     }
@@ -244,7 +267,7 @@ impl Policy {
     }
 }
 
-/// Per cent of the validation nodes that a policy of this kind is right on where it was learned without them: on four fifths,
+/// Per cent of the validation items that a policy of this kind is right on where it was learned without them: on four fifths,
 /// judged on the others, by position. In-sample figures flatter the policies that have most to fit.
 pub fn cross_fitted_accuracy(kind: Kind, structure: &Structure<'_>, answers: &Answers, val: &Targets) -> Result<f64> {
     let mut right = 0.0;
@@ -283,7 +306,7 @@ mod tests {
         let constant = cycle(6).unwrap();
         let one_exit = sure(std::slice::from_ref(&truth), 2);
         let two_exits = sure(&[wrong, truth.clone()], 2);
-        for kind in Kind::ALL {
+        for kind in Kind::all_of(Task::Node) {
             let structure = Structure::new(&constant, &[kind]).unwrap();
             let exits = |answers: &Answers, val: &Targets| {
                 let policy = Policy::learn(kind, &structure, answers, val).unwrap();
@@ -308,8 +331,9 @@ mod tests {
     fn policies_are_stored_and_read_back() {
         let (graph, answers, truth) = leaves_and_corners();
         let val = targets((0..101).filter(|u| u % 2 == 0), &truth);
-        let structure = Structure::new(&graph, &Kind::ALL).unwrap();
-        for kind in Kind::ALL {
+        let kinds = Kind::all_of(Task::Node);
+        let structure = Structure::new(&graph, &kinds).unwrap();
+        for kind in kinds {
             let policy = Policy::learn(kind, &structure, &answers, &val).unwrap();
             let again: Policy = serde_json::from_str(&serde_json::to_string(&policy).unwrap()).unwrap();
             let own = Structure::new(&graph, &again.kinds()).unwrap();
@@ -334,6 +358,8 @@ mod tests {
             r#"{"mixture":{"inverse_temperatures":[1.0,1.0],"weights":[1.0]}}"#,
             r#"{"pool":{"evidence":"offsets","coefficients":[1.0]}}"#,
             r#"{"offsets":{"exit":0,"scale":1.0,"offsets":[1.0]}}"#,
+            r#"{"size":{"cuts":[4.0],"exits":[0]}}"#,
+            r#"{"size":{"cuts":[],"exits":[2]}}"#,
         ] {
             let policy: Policy = serde_json::from_str(broken).unwrap();
             let e = policy.exits(&structure, &answers).unwrap_err().to_string();
@@ -347,13 +373,28 @@ mod tests {
             assert_eq!(kind.to_string().parse::<Kind>().unwrap(), kind);
         }
         let names = Kind::ALL.map(|kind| kind.to_string());
-        assert_eq!(names[..7], ["degree", "core", "walks", "pagerank", "degree+core", "walks+pagerank", "confidence"]);
-        assert_eq!(names[7..], ["most-confident", "mixture", "blend", "offsets", "pool", "echo"]);
+        assert_eq!(names[..7], ["degree", "core", "walks", "pagerank", "degree+core", "walks+pagerank", "size"]);
+        assert_eq!(names[7..], ["confidence", "most-confident", "mixture", "blend", "offsets", "pool", "echo"]);
         assert_eq!(kind("walks:3").to_string(), "walks:3");
         let refusal = |name: &str| name.parse::<Kind>().unwrap_err().to_string();
         assert_eq!(refusal("mixtur"), "unknown policy 'mixtur'; did you mean mixture?");
         assert!(refusal("degree+degree").contains("names degree twice"));
-        assert!(refusal("betweenness").contains("known: degree, core, walks, pagerank, confidence"));
+        assert!(refusal("betweenness").contains("known: degree, core, walks, pagerank, size, confidence"));
+    }
+
+    #[test]
+    fn nodes_and_graphs_have_policies_of_their_own() {
+        let names = |task| Kind::all_of(task).iter().map(Kind::to_string).collect::<Vec<_>>().join(" ");
+        let by_answers = "confidence most-confident mixture blend offsets pool";
+        assert_eq!(
+            names(Task::Node),
+            format!("degree core walks pagerank degree+core walks+pagerank {by_answers} echo")
+        );
+        assert_eq!(names(Task::Graph), format!("degree core walks degree+core size {by_answers}"));
+        let graph = cycle(4).unwrap();
+        let structure = Structure::new(&graph, &[Kind::Size]).unwrap();
+        let e = Policy::learn(Kind::Size, &structure, &sure(&[vec![0; 4]], 2), &targets([0], &[0; 4])).unwrap_err();
+        assert!(e.to_string().contains("size is of the graphs of a set"), "{e}");
     }
 
     #[test]
@@ -394,18 +435,22 @@ mod tests {
             let num_val = rng.random_range(0..20u32);
             let val = Targets::new(&(0..num_val).collect::<Vec<_>>(), &labels);
             let test = Targets::new(&(num_val..30).collect::<Vec<_>>(), &labels);
-            let structure = Structure::new(&graph, &Kind::ALL).unwrap();
+            let graphs: Vec<Graph> = (0..30).map(|i| cycle(3 + i % 7).unwrap()).collect();
+            let [of_nodes, of_graphs] = [Task::Node, Task::Graph].map(Kind::all_of);
+            let nodes = Structure::new(&graph, &of_nodes).unwrap();
+            let graphs = Structure::of_graphs(&graphs, &of_graphs).unwrap();
             let oracle = answers.oracle_accuracy(&test);
             assert!((0..3).all(|exit| answers.accuracy(exit, &test) <= oracle), "case {case}");
-            for kind in Kind::ALL {
-                let policy = Policy::learn(kind, &structure, &answers, &val).unwrap();
-                let chosen = policy.choose(&structure, &answers).unwrap();
+            let kinds = of_nodes.into_iter().map(|kind| (kind, &nodes));
+            for (kind, structure) in kinds.chain(of_graphs.into_iter().map(|kind| (kind, &graphs))) {
+                let policy = Policy::learn(kind, structure, &answers, &val).unwrap();
+                let chosen = policy.choose(structure, &answers).unwrap();
                 assert_eq!(chosen.scores.is_some(), kind == Kind::Offsets && num_val > 0, "{kind}, case {case}");
                 assert!(
                     chosen.scores.is_some() || answers.policy_accuracy(&chosen, &test) <= oracle,
                     "{kind}, case {case}"
                 );
-                assert_eq!(policy, Policy::learn(kind, &structure, &answers, &val).unwrap(), "{kind}, case {case}");
+                assert_eq!(policy, Policy::learn(kind, structure, &answers, &val).unwrap(), "{kind}, case {case}");
             }
         }
     }

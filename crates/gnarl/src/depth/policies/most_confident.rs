@@ -28,7 +28,7 @@ impl Learned for MostConfident {
             let confidence = |(l, beta): (usize, &f64)| answers.confidence(l, u, *beta) as f32;
             argmax(&self.inverse_temperatures.iter().enumerate().map(confidence).collect::<Vec<f32>>())
         };
-        Ok(Chosen::of_exits((0..answers.num_nodes).map(exit).collect()))
+        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {

@@ -46,8 +46,8 @@ impl Learned for Offsets {
             let row = answers.row(self.exit, node).iter().zip(&self.offsets);
             row.map(|(&p, offset)| (self.scale * f64::from(p) + offset) as f32).collect::<Vec<f32>>()
         };
-        let scores = (0..answers.num_nodes).flat_map(moved).collect();
-        Ok(Chosen { exits: vec![self.exit; answers.num_nodes], scores: Some(scores) })
+        let scores = (0..answers.num_items).flat_map(moved).collect();
+        Ok(Chosen { exits: vec![self.exit; answers.num_items], scores: Some(scores) })
     }
 
     fn fits(&self, exits: usize, classes: usize) -> bool {

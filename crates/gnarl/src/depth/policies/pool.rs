@@ -72,7 +72,7 @@ impl Learned for Pool {
             let scores: Vec<f64> = rows.chunks_exact(gathered.width()).map(score).collect();
             answers.first_exit_with(&scores, u)
         };
-        Ok(Chosen::of_exits((0..answers.num_nodes).map(exit).collect()))
+        Ok(Chosen::of_exits((0..answers.num_items).map(exit).collect()))
     }
 
     fn fits(&self, exits: usize, classes: usize) -> bool {
@@ -152,9 +152,9 @@ impl<'a> Gathered<'a> {
 /// without neighbours has its own.
 fn mean_over_neighbours(exit: usize, structure: &Structure<'_>, answers: &Answers) -> Vec<f32> {
     let classes = answers.num_classes;
-    let mut rows = vec![0f32; answers.num_nodes * classes];
+    let mut rows = vec![0f32; answers.num_items * classes];
     for (u, row) in rows.chunks_exact_mut(classes.max(1)).enumerate() {
-        let neighbours = structure.graph.neighbours(u as u32);
+        let neighbours = structure.neighbours(u);
         for &v in neighbours {
             row.iter_mut().zip(answers.row(exit, v as usize)).for_each(|(sum, p)| *sum += p.exp());
         }

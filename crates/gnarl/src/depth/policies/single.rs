@@ -16,7 +16,7 @@ pub struct Single {
 
 impl Learned for Single {
     fn choose(&self, _: &Structure<'_>, answers: &Answers) -> Result<Chosen> {
-        Ok(Chosen::of_exits(vec![self.exit; answers.num_nodes]))
+        Ok(Chosen::of_exits(vec![self.exit; answers.num_items]))
     }
 
     fn fits(&self, exits: usize, _: usize) -> bool {

@@ -1,0 +1,269 @@
+//! Fitting exits on a set of graphs (thesis ch. 4 on ch. 7's ground): every layer with a readout and a head, the heads that the data axis asks
+//! for, and a policy learned on validation graphs.
+//!
+//! Sequential training goes through stages as on nodes. What the frozen layers make of the graphs is computed once; where the data axis makes
+//! graphs anew in every epoch, once for each of those.
+
+use std::time::Instant;
+
+use gnarl_graph::random::mix;
+use gnarl_graph::{DenseMatrix, Graph};
+
+use super::Plan;
+use super::batches::{Evaluation, FreshGraphs, TrainingSet, answers_on, softmax_rows, train_classifier};
+use super::fit_graphs::{OnSet, on_copies};
+use super::fitted::Learned;
+use super::graph_data::GraphData;
+use super::heads::{DrawReport, FreshHead, TrainedClassifier, augmented_head};
+use super::report::{FitReport, FreshHeadReport};
+use crate::depth::{Answers, ExitClassifier, Exits, Policy, Scheme, Structure, cross_fitted_accuracy};
+use crate::error::Result;
+use crate::nn::Head;
+use crate::train::{Targets, Trained, Watch};
+
+/// A classifier with exits, and the policy that says which a graph takes.
+#[derive(Debug)]
+pub(super) struct GraphExits {
+    pub exits: ExitClassifier,
+    pub policy: Policy,
+}
+
+impl GraphExits {
+    /// What every exit says of every graph made ready.
+    pub(super) fn answers(&self, data: &GraphData) -> Result<Answers> {
+        Answers::new(&answers_on(&self.exits, data)?)
+    }
+
+    /// The distributions over classes of all graphs, which are given and made ready, and the exit that each takes.
+    pub(super) fn probabilities(&self, graphs: &[Graph], data: &GraphData) -> Result<(DenseMatrix<f32>, Vec<usize>)> {
+        let scores = answers_on(&self.exits, data)?;
+        let structure = Structure::of_graphs(graphs, &self.policy.kinds())?;
+        let chosen = self.policy.choose(&structure, &Answers::new(&scores)?)?;
+        let found = chosen.scores(&scores)?;
+        Ok((softmax_rows(found.num_rows(), found.num_cols(), found.data().to_vec())?, chosen.exits))
+    }
+}
+
+/// Trains every exit on the training graphs of a split and learns the policy on its validation graphs.
+pub(super) fn fit(
+    plan: &Plan,
+    choice: Exits,
+    on: &OnSet<'_>,
+    train_on: &TrainingSet<'_>,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Learned, FitReport)> {
+    let start = Instant::now();
+    let shape = train_on.data.shape(on.source.labels().num_classes());
+    let exits = ExitClassifier::new(&plan.classifier(), &shape, seed)?;
+    let stages = Stages { exits: &exits, plan, on, seed, watch };
+    let (trained, copy_seconds) = on_copies(plan, on, train_on, seed, |train_on| match choice.scheme {
+        Scheme::AdmpSt => stages.one_by_one(train_on),
+        Scheme::AdmpAlm => stages.at_once(train_on),
+    })?;
+    let mut report = FitReport {
+        interrupted: trained.iter().any(|t| t.interrupted),
+        trained,
+        copy_seconds,
+        training_seconds: start.elapsed().as_secs_f64(),
+        ..FitReport::default()
+    };
+    let chooser = Chooser::new(choice, on)?;
+    let mut aside = 0.0;
+    if let Some(settings) = plan.model.augment.method().fresh_head() {
+        let (head_report, interrupted, seconds_aside) = stages.fresh_heads(&chooser, train_on, &settings)?;
+        report.fresh_head = Some(head_report);
+        report.interrupted |= interrupted;
+        aside = seconds_aside;
+    }
+    exits.params().check_finite()?;
+    let Learnt { policy, answers } = chooser.learn(&exits)?;
+    report.val_accuracy = (!chooser.val.items.is_empty()).then(|| chooser.cross_fitted(&answers)).transpose()?;
+    report.operator = exits.operator_scalars()?;
+    report.seconds = start.elapsed().as_secs_f64() - aside;
+    Ok((Learned::GraphExits(GraphExits { exits, policy }), report))
+}
+
+/// The ways of training exits on graphs.
+struct Stages<'a> {
+    exits: &'a ExitClassifier,
+    plan: &'a Plan,
+    on: &'a OnSet<'a>,
+    seed: u64,
+    watch: &'a Watch<'a>,
+}
+
+impl Stages<'_> {
+    /// All exits at once on the sum of their losses (ALM).
+    fn at_once(&self, train_on: &TrainingSet<'_>) -> Result<Vec<Trained>> {
+        let Self { exits, plan, on, seed, watch } = *self;
+        let validate_on = on.evaluation(on.split.val())?;
+        Ok(vec![train_classifier(exits, train_on, &validate_on, &plan.training, plan.batch_size, seed, watch)?])
+    }
+
+    /// Stage after stage (ST): one layer and its head, on what the layers before it make of the graphs.
+    fn one_by_one(&self, train_on: &TrainingSet<'_>) -> Result<Vec<Trained>> {
+        let Self { exits, plan, on, seed, watch } = *self;
+        let (val, val_classes) = on.source.labelled(on.split.val());
+        // h^{t-1} where it is trained on, and where that is other data, where it is validated on.
+        let shares_data = std::ptr::eq(train_on.data, on.prepared.data());
+        let (mut frozen, mut frozen_val): (Option<GraphData>, Option<GraphData>) = (None, None);
+        let mut trained = Vec::with_capacity(exits.max_depth() + 1);
+        for t in 0..=exits.max_depth() {
+            if t >= 2 {
+                let advanced = |data: &GraphData| advanced(exits, t - 1, data);
+                frozen_val = match shares_data {
+                    true => None,
+                    false => Some(advanced(frozen_val.as_ref().unwrap_or(on.prepared.data()))?),
+                };
+                frozen = Some(advanced(frozen.as_ref().unwrap_or(train_on.data))?);
+            }
+            let data = frozen.as_ref().unwrap_or(train_on.data);
+            let val_data = if shares_data { data } else { frozen_val.as_ref().unwrap_or(on.prepared.data()) };
+            let validate_on = Evaluation::new(val_data, &val, &val_classes)?;
+            let anew = |epoch: usize| -> Result<FreshGraphs> {
+                let Some(make) = train_on.anew else { return Err(internal("graphs are made anew by nobody")) };
+                let mut fresh = make(epoch)?;
+                for done in 1..t {
+                    fresh.data = advanced(exits, done, &fresh.data)?;
+                }
+                Ok(fresh)
+            };
+            let anew = train_on.anew.map(|_| &anew as &(dyn Fn(usize) -> Result<FreshGraphs> + Sync));
+            let stage = TrainingSet { data, anew, ..*train_on };
+            let seed = mix(seed ^ mix(t as u64));
+            let (training, batch_size) = (&plan.training, plan.batch_size);
+            trained.push(train_classifier(&exits.stage(t), &stage, &validate_on, training, batch_size, seed, watch)?);
+        }
+        Ok(trained)
+    }
+
+    /// Fresh heads for all exits as the data axis says: what they are read against, whether somebody asked to stop, and the seconds of what
+    /// is only looked at beside.
+    fn fresh_heads(
+        &self,
+        chooser: &Chooser<'_>,
+        train_on: &TrainingSet<'_>,
+        settings: &crate::augment::FreshHead,
+    ) -> Result<(FreshHeadReport, bool, f64)> {
+        let exits = self.exits;
+        let before = Instant::now();
+        let none = chooser.learn(exits)?;
+        let (none_test, none_val) = (chooser.tested(&none)?, chooser.cross_fitted(&none.answers)?);
+        let mut aside = before.elapsed().as_secs_f64();
+        let fresh = (0..=exits.max_depth()).map(|t| self.fresh_head(t, train_on, settings));
+        let fresh = fresh.collect::<Result<Vec<FreshHead>>>()?;
+        let before = Instant::now();
+        let controls: Option<Vec<&Head>> = fresh.iter().map(|fresh| fresh.control.as_ref()).collect();
+        let mut retrain_test_accuracy = None;
+        if let Some(controls) = controls {
+            set_heads(exits, controls)?;
+            retrain_test_accuracy = Some(chooser.tested(&chooser.learn(exits)?)?);
+        }
+        aside += before.elapsed().as_secs_f64() + fresh.iter().map(|fresh| fresh.seconds_aside).sum::<f64>();
+        set_heads(exits, fresh.iter().map(|fresh| &fresh.head))?;
+        let interrupted = fresh.iter().any(|fresh| fresh.interrupted);
+        let report = FreshHeadReport {
+            none_test_accuracy: none_test,
+            none_val_accuracy: none_val,
+            retrain_test_accuracy,
+            seconds: fresh.iter().map(|fresh| fresh.seconds).sum(),
+            drawn: drawn(fresh),
+        };
+        Ok((report, interrupted, aside))
+    }
+
+    /// A fresh head for exit `t`, on the vectors of the training graphs there and what the data axis puts beside them.
+    fn fresh_head(
+        &self,
+        t: usize,
+        train_on: &TrainingSet<'_>,
+        settings: &crate::augment::FreshHead,
+    ) -> Result<FreshHead> {
+        let Self { exits, plan, on, seed, watch } = *self;
+        let exit = &exits.exit(t);
+        let train = &Evaluation::new(train_on.data, train_on.graphs, train_on.classes)?;
+        let [validation, test] = &[on.evaluation(on.split.val())?, on.evaluation(on.split.test())?];
+        let on = TrainedClassifier { classifier: exit, train, validation, test };
+        augmented_head(&on, plan, settings, false, mix(seed ^ mix(t as u64)), watch)
+    }
+}
+
+/// The same graphs with `h^t` on their nodes, where they have `h^{t-1}`.
+fn advanced(exits: &ExitClassifier, t: usize, data: &GraphData) -> Result<GraphData> {
+    Ok(data.with_input(exits.advance(t, data.propagation(), data.input())?))
+}
+
+fn internal(what: &str) -> crate::Error {
+    crate::Error::Internal { op: "fit", what: what.to_string() }
+}
+
+/// Puts heads in the places of those of exits 0, 1, ….
+fn set_heads<'a>(exits: &ExitClassifier, heads: impl IntoIterator<Item = &'a Head>) -> Result<()> {
+    for (t, head) in heads.into_iter().enumerate() {
+        exits.set_head(t, head)?;
+    }
+    Ok(())
+}
+
+/// What was drawn for all exits together: counts added up, distances averaged.
+fn drawn(heads: Vec<FreshHead>) -> Option<DrawReport> {
+    let reports: Vec<DrawReport> = heads.into_iter().filter_map(|head| head.drawn).collect();
+    let count = reports.len() as f64;
+    reports
+        .into_iter()
+        .reduce(|sum, next| DrawReport {
+            drawn: sum.drawn + next.drawn,
+            kept: sum.kept + next.kept,
+            fits: [sum.fits, next.fits].concat(),
+            distance: sum.distance + next.distance,
+            original_distance: sum.original_distance + next.original_distance,
+            influence: None,
+        })
+        .map(|sum| DrawReport {
+            distance: sum.distance / count,
+            original_distance: sum.original_distance / count,
+            ..sum
+        })
+}
+
+/// What a policy is learned from and judged on.
+struct Chooser<'a> {
+    choice: Exits,
+    on: &'a OnSet<'a>,
+    structure: Structure<'static>,
+    val: Targets,
+    test: Targets,
+}
+
+/// A policy, and the answers of the exits that it was learned for.
+struct Learnt {
+    policy: Policy,
+    answers: Answers,
+}
+
+impl<'a> Chooser<'a> {
+    fn new(choice: Exits, on: &'a OnSet<'a>) -> Result<Self> {
+        let known = [on.split.train(), on.split.val()].concat();
+        let structure = Structure::of_graphs(on.source.graphs(), &[choice.policy])?.knowing(known);
+        let [val, test] = [on.split.val(), on.split.test()].map(|items| Targets::new(items, on.source.labels()));
+        Ok(Self { choice, on, structure, val, test })
+    }
+
+    /// A policy for the exits as they are now.
+    fn learn(&self, exits: &ExitClassifier) -> Result<Learnt> {
+        let answers = Answers::new(&answers_on(exits, self.on.prepared.data())?)?;
+        let policy = Policy::learn(self.choice.policy, &self.structure, &answers, &self.val)?;
+        Ok(Learnt { policy, answers })
+    }
+
+    /// Per cent of the test graphs that it is right about.
+    fn tested(&self, Learnt { policy, answers }: &Learnt) -> Result<f64> {
+        Ok(answers.policy_accuracy(&policy.choose(&self.structure, answers)?, &self.test))
+    }
+
+    /// Per cent of the validation graphs that a policy is right about which was not learned on them.
+    fn cross_fitted(&self, answers: &Answers) -> Result<f64> {
+        cross_fitted_accuracy(self.choice.policy, &self.structure, answers, &self.val)
+    }
+}
