@@ -422,12 +422,8 @@ mod tests {
         for (train, val, total) in [(10, 60, 60), (60, 40, 100), (80, 10, 90), (5, 5, 10)] {
             let n = train + val + 20;
             let labels = Labels::new((0..n).map(|i| Some(i % 3)).collect(), 3).unwrap();
-            let split = Split::new(
-                "s".into(),
-                (0..train).collect(),
-                (train..train + val).collect(),
-                (train + val..n).collect(),
-            );
+            let split =
+                Split::new("s", (0..train).collect(), (train..train + val).collect(), (train + val..n).collect());
             let split = split.unwrap();
             let mut known = labels.classes().to_vec();
             known[(train + val) as usize..].fill(None);
@@ -441,7 +437,7 @@ mod tests {
             assert!(judged.iter().all(|&item| item < train + val), "never a test item");
         }
         let labels = Labels::new(vec![Some(0), Some(1), None], 2).unwrap();
-        let split = Split::new("s".into(), vec![0], vec![1], vec![2]).unwrap();
+        let split = Split::new("s", vec![0], vec![1], vec![2]).unwrap();
         let error = held_back(&labels, &split, 0).unwrap_err().to_string();
         assert!(error.contains("1 labelled training and 1 validation items"), "{error}");
     }
