@@ -10,7 +10,7 @@ use std::time::Instant;
 use gnarl_graph::{Graph, GraphSet, Labels, Split};
 
 use super::Plan;
-use super::batches::{Evaluation, FreshGraphs, MixedIn, TrainingSet, train_classifier};
+use super::batches::{Evaluation, FreshGraphs, TrainingSet, train_classifier};
 use super::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
 use super::heads::{TrainedClassifier, augmented_head};
 use super::options::FitOptions;
@@ -20,7 +20,7 @@ use crate::augment::{Copies, GraphTransform};
 use crate::error::Result;
 use crate::features::{FeatureScaling, Scaler};
 use crate::nn::GraphClassifier;
-use crate::train::{Trained, Watch};
+use crate::train::{MixedIn, Trained, Watch};
 
 /// The graphs of a set, and those trained on where they differ: shared by all folds, initialisations and operators.
 #[derive(Debug)]

@@ -145,6 +145,12 @@ impl Backbone {
         self.entry().has_learners
     }
 
+    /// Whether classes may be read off its vectors by a head that is trained again by itself: one that it always has, or that a stack
+    /// is given.
+    pub fn can_have_head(self) -> bool {
+        self.entry().has_head || self.takes(NetworkOption::Head)
+    }
+
     /// What its first layer computes of constant features before its weights come in.
     pub fn first_aggregation(self) -> FirstAggregation {
         self.entry().first_aggregation

@@ -163,6 +163,8 @@ pub(crate) struct Entry {
     pub one_map: bool,
     /// Whether it is made of learners that are trained one after the other (AdaGCN).
     pub has_learners: bool,
+    /// Whether it always ends in a linear map that the weights axis leaves alone; a stack does where it is given a head.
+    pub has_head: bool,
     /// What its first layer computes of constant features.
     pub first_aggregation: FirstAggregation,
 }
@@ -191,6 +193,7 @@ impl Entry {
             couples_graphs: false,
             one_map: false,
             has_learners: false,
+            has_head: false,
             first_aggregation: FirstAggregation::None,
         }
     }
