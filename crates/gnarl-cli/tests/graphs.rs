@@ -410,7 +410,6 @@ fn what_is_wrong_is_said_in_one_line() {
     }
     for (more, what) in [
         (["--model", "sgc"], "augment: sgc has no head on one graph for retrain to train again; take one of gcn"),
-        (["--head", "false"], "head: retrain trains the head of a stack again; leave it there"),
         (["--depth", "admp-st"], "augment: retrain trains one head again, and admp-st has one at every exit"),
     ] {
         let model: &[&str] = if more[0] == "--model" { &[] } else { &["--model", "gcn"] };

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 
 use gnarl::augment::{Components, Draws};
 use gnarl::model::FitOptions;
-use gnarl::nn::NetworkOption;
+use gnarl::nn::{Network, NetworkConfig, NetworkOption, Pass};
+use gnarl::operator::Prepared;
 use gnarl::prelude::*;
-use gnarl::train::Watch;
+use gnarl::train::{Watch, predict};
 use gnarl_graph::dataset::Task;
 use support::{bytes, embedded, on_graph, on_threads, small, test_accuracy};
 
@@ -49,23 +50,49 @@ fn of_class(on: &SplitData, class: u32) -> Vec<u32> {
 fn a_fresh_head_is_all_that_changes() {
     let on = on();
     for backbone in headed() {
+        let after = small(backbone, 6).epochs(8).augment(GRATIN).fit(&on, 1).unwrap();
+        let head = after.plan().network.head;
+        assert_eq!(head, !backbone.has_head(true), "{backbone}: given one where there is none");
         let mut plain = small(backbone, 6).epochs(8);
-        let head = backbone.takes(NetworkOption::Head);
         plain.network.head = head.then_some(true);
         let before = plain.fit(&on, 1).unwrap();
-        let after = small(backbone, 6).epochs(8).augment(GRATIN).fit(&on, 1).unwrap();
-        assert_eq!(after.plan().network.head, head, "{backbone}: a stack is given a head");
         let (before_values, after_values) = (values(&before), values(&after));
         assert!(before_values.keys().eq(after_values.keys()), "{backbone}");
         let changed = before_values.iter().filter(|(name, value)| after_values[*name] != **value);
         let changed: Vec<&str> = changed.map(|(name, _)| name.as_str()).collect();
-        let head = if head { "output." } else { "classify." };
-        assert!(!changed.is_empty() && changed.iter().all(|name| name.starts_with(head)), "{backbone}: {changed:?}");
+        let of_head = |name: &&str| ["output.", "classify.", "layers.1."].iter().any(|head| name.starts_with(head));
+        assert!(!changed.is_empty() && changed.iter().all(of_head) && changed.len() <= 2, "{backbone}: {changed:?}");
         let report = after.report().fresh_head.as_ref().unwrap();
         assert_eq!(report.none_test_accuracy, test_accuracy(&before, &on), "{backbone}");
         assert_eq!(Some(report.none_val_accuracy), before.report().val_accuracy, "{backbone}");
         let drawn = report.drawn.as_ref().unwrap();
         assert_eq!((drawn.drawn, drawn.kept), (on.split.train().len(), on.split.train().len()), "{backbone}");
+    }
+}
+
+/// The vectors before the head and the head on them are the network: for the last map of layers, too.
+#[test]
+fn a_head_on_its_vectors_is_the_network() {
+    let on = on();
+    let Content::Graph(graph) = &on.content else { panic!("one graph") };
+    for backbone in headed() {
+        for head in [false, true] {
+            if head && !backbone.takes(NetworkOption::Head) || !head && !backbone.has_head(true) {
+                continue;
+            }
+            let prepared = Prepared::new(graph, backbone, OperatorChoice::Usual).unwrap();
+            let config = NetworkConfig { head, hidden: 6, heads: 2, ..NetworkConfig::new(backbone) };
+            let heads = if backbone.takes(NetworkOption::Heads) { 2 } else { 1 };
+            let network = Network::new(&NetworkConfig { heads, ..config }, &prepared.shape(2), 1).unwrap();
+            let (propagation, input) = (&prepared.propagation, &prepared.input);
+            let scores = predict(&network, propagation, input).unwrap();
+            let own = network.head().unwrap();
+            let latent = network.latent(propagation, input).unwrap();
+            let weights = network.params().weights().unwrap();
+            let by_hand = own.forward(&latent, &Pass::evaluation(&weights)).unwrap();
+            let far = (scores - by_hand).unwrap().abs().unwrap().max_all().unwrap().to_scalar::<f32>().unwrap();
+            assert!(far < 1e-5, "{backbone}, head {head}: {far}");
+        }
     }
 }
 
@@ -215,11 +242,14 @@ fn what_has_no_head_is_refused_in_one_line() {
         }
     }
     let gcn = small(Backbone::Gcn, 6).augment(GRATIN);
-    let mut headless = gcn;
+    let mut headless = gcn.weights(Orthonormal::default());
     headless.network.head = Some(false);
+    let mut free = gcn;
+    free.network.head = Some(false);
+    assert_eq!(free.plan(Task::Node).unwrap(), gcn.plan(Task::Node).unwrap(), "its last layer has a map of its own");
     let through = gcn.augment(Gratin { select: Some(0.5), through: gnarl::augment::Through::Network, ..GRATIN });
     for (model, why) in [
-        (headless, "head: gratin trains the head of a stack again; leave it there"),
+        (headless, "head: gratin trains it again, and gcn of orthonormal weights has no other"),
         (gcn.depth(Exits::st(2)), "augment: gratin trains one head again, and admp-st has one at every exit"),
         (through, "through: influence goes through the network on sets of graphs; on one graph, through the head"),
     ] {

@@ -76,10 +76,7 @@ pub struct StudyArgs {
 impl StudyArgs {
     /// Fails where one of them was given for a dataset that is one graph, or for a model that it does not belong to.
     fn check(&self, model: &Model, task: Task, data: &str) -> gnarl_graph::Result<()> {
-        let of_sets = [
-            ("--inits", self.inits.is_some()),
-            ("--corrupt", self.corrupt.is_some()),
-        ];
+        let of_sets = [("--inits", self.inits.is_some()), ("--corrupt", self.corrupt.is_some())];
         if let (Task::Node, Some((option, _))) = (task, of_sets.iter().find(|(_, given)| *given)) {
             let what = format!(
                 "belongs to sets of graphs, and {data} is one graph; `gnarl data list` names those of task graph"

@@ -109,9 +109,9 @@ impl Headed for TrainedNodes<'_> {
         self.network.num_classes()
     }
 
-    /// Dropped as much as between the layers before it.
+    /// Without dropout: the layers that made the vectors were trained with theirs, and validation nodes prefer it (docs/augmentation.md).
     fn fresh_head(&self, seed: u64) -> Result<Head> {
-        Ok(Head::like(self.head, self.network.config().dropout, seed)?)
+        Ok(Head::like(self.head, 0.0, seed)?)
     }
 
     fn vectors(&self, part: Part) -> Result<Vectors> {
@@ -234,8 +234,7 @@ pub fn augmented_head(
     // As many steps for an augmentation and its control: those of the vectors that the former has.
     let beside: usize = draws.of_classes(&original.classes).iter().sum();
     let steps = (original.classes.len() + beside).div_ceil(plan.batch_size);
-    let heads =
-        Heads { on, plan, epochs: settings.epochs, validation: &validation, steps, seed, watch };
+    let heads = Heads { on, plan, epochs: settings.epochs, validation: &validation, steps, seed, watch };
     let repeated = draws.repeated(&original.classes, seed);
     let control = || heads.train(&original.repeated_beside(&repeated)?);
     let Some(gratin) = settings.drawn else {

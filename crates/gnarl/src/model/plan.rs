@@ -222,7 +222,8 @@ fn network(model: &Model, task: Task) -> NetworkConfig {
     network.appnp_alpha = options.teleport.unwrap_or(network.appnp_alpha);
     network.bias = options.bias.unwrap_or(network.bias);
     // A head that is trained again has to be there first.
-    let needs_head = task == Task::Node && model.augment.method().fresh_head().is_some();
+    let trains_again = task == Task::Node && model.augment.method().fresh_head().is_some();
+    let needs_head = trains_again && !model.backbone.has_head(model.weights.is_free());
     network.head = options.head.unwrap_or(needs_head && model.backbone.takes(NetworkOption::Head));
     network.orthogonal_start = options.orthogonal_start.unwrap_or(network.orthogonal_start);
     set(&mut network.noise, options.noise);
@@ -274,14 +275,16 @@ fn refuse_fresh_head(model: &Model) -> Result<()> {
         return no("augment", format!("{augment} trains one head again, and {} has one at every exit", exits.scheme));
     }
     if !backbone.can_have_head() {
-        let known: Vec<&str> =
-            Backbone::ALL.iter().filter(|(_, b)| b.can_have_head()).map(|(name, _)| *name).collect();
+        let known: Vec<&str> = Backbone::ALL.iter().filter(|(_, b)| b.can_have_head()).map(|(name, _)| *name).collect();
         let known = listed(&known);
         let why = format!("{backbone} has no head on one graph for {augment} to train again; take one of {known}");
         return no("augment", why);
     }
-    if model.network.head == Some(false) {
-        return no("head", format!("{augment} trains the head of a stack again; leave it there"));
+    if model.network.head == Some(false) && !backbone.has_head(model.weights.is_free()) {
+        return no(
+            "head",
+            format!("{augment} trains it again, and {backbone} of {} weights has no other", model.weights),
+        );
     }
     match augment {
         Augment::Gratin(gratin) if gratin.through == Through::Network => {

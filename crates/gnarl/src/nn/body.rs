@@ -22,8 +22,7 @@ pub trait Body: std::fmt::Debug + Send + Sync {
     /// those of the rows of the last round's operator.
     fn reach(&self) -> Option<usize>;
 
-    /// The linear map that reads classes off every node's vector, where that is the last thing done and the weights axis leaves it
-    /// alone: one that may be trained again by itself.
+    /// The linear map that reads classes off every node's vector, where that is the last thing done.
     fn head(&self) -> Option<&Linear> {
         None
     }

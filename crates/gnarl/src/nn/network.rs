@@ -141,7 +141,9 @@ impl Network {
 
     /// The linear map that reads classes off every node's vector, where there is one that may be trained again by itself.
     pub fn head(&self) -> Option<&Linear> {
-        self.body.head()
+        let is_free =
+            |head: &&Linear| self.config.weights.is_free() || self.params.get(head.weight).group == Group::Free;
+        self.body.head().filter(is_free)
     }
 
     /// The vectors that the [`head`](Self::head) reads classes off, `[nodes, width]`, without dropout and outside any gradient.
@@ -153,7 +155,7 @@ impl Network {
 
     /// Puts another head in the place of its own. It has found its own scale: a factor on scores becomes one.
     pub fn set_head(&self, head: &Head) -> Result<()> {
-        let Some(own) = self.body.head() else { candle_core::bail!("a network without a head to replace") };
+        let Some(own) = self.head() else { candle_core::bail!("a network without a head to replace") };
         head.copy_to(own, &self.params)?;
         match &self.gain {
             Some(gain) => gain.reset(&self.params),

@@ -104,7 +104,7 @@ pub struct Judged {
 impl AxesStudy {
     /// The combinations, the plain model first, then single axes, pairs, and all at once.
     pub fn combinations(&self, task: Task) -> Vec<Vec<Switched>> {
-        // On one graph GRATIN has no vectors of graphs to draw; on sets it is the thesis' own way.
+        // On sets GRATIN is the thesis' own way; on one graph DropEdge goes with exits, too.
         let of_other_task = if task == Task::Node { "gratin" } else { "dropedge" };
         let choices: Vec<Switched> = SWITCHED.iter().copied().filter(|s| s.choice != of_other_task).collect();
         let mut all = vec![Vec::new()];

@@ -130,9 +130,8 @@ mod tests {
             let values = network.params().list().iter().map(|p| p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap());
             values.collect::<Vec<_>>().concat()
         };
-        let kept = |kept: f64| {
-            move |_: usize, count: usize| Ok(Mixing { partners: (0..count as u32).rev().collect(), kept })
-        };
+        let kept =
+            |kept: f64| move |_: usize, count: usize| Ok(Mixing { partners: (0..count as u32).rev().collect(), kept });
         let plain = fitted(None);
         crate::nn::testing::assert_close(&fitted(Some(&kept(1.0))), &plain, 1e-3, "all of itself");
         crate::nn::testing::assert_close(&fitted(Some(&kept(0.0))), &plain, 1e-3, "all of the partner");

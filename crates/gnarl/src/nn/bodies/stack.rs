@@ -97,12 +97,15 @@ impl Body for Stack {
     }
 
     fn head(&self) -> Option<&Linear> {
-        self.output.as_ref()
+        self.output.as_ref().or_else(|| self.layers.last()?.last_map())
     }
 
     fn latent(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let (x, last, operator) = self.before_last(propagation, x, pass)?;
-        Ok(Input::Dense(last.forward_activated(operator, &x, pass, Dropout::NONE)?))
+        match &self.output {
+            Some(_) => Ok(Input::Dense(last.forward_activated(operator, &x, pass, Dropout::NONE)?)),
+            None => last.before_last_map(operator, &x, pass),
+        }
     }
 
     fn forward_activated(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
