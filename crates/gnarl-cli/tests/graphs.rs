@@ -357,7 +357,7 @@ fn what_is_wrong_is_said_in_one_line() {
     );
     assert!(fail(&["--rare", "2"]).contains("--per-class"));
     let more = &["--per-class", "2", "--rare", "2"];
-    assert!(fail(more).contains("--rare: 2 graphs are not fewer than --per-class 2"));
+    assert!(fail(more).contains("--rare: 2 items are not fewer than --per-class 2"));
     assert!(fail(&["--select", "0.5"]).contains("select: belongs to gratin, and the augmentation is none"));
     assert!(
         fail(&["--augment", "dropedge", "--influence", "x"])
@@ -403,7 +403,7 @@ fn what_is_wrong_is_said_in_one_line() {
     let folder = dir.path().to_str().unwrap();
     let e = refusal(&["train", "--data", "mutag", "--model", "adagcn", "--data-dir", folder]);
     assert!(e.contains("adagcn is trained one learner after the other"), "{e}");
-    for (option, value) in [("--inits", "2"), ("--corrupt", "0.1"), ("--per-class", "3")] {
+    for (option, value) in [("--inits", "2"), ("--corrupt", "0.1")] {
         let e = refusal(&["train", "--data", "karate", "--model", "gcn", option, value]);
         assert!(e.contains(&format!("{option}: belongs to sets of graphs, and karate is one graph")), "{e}");
     }
@@ -411,8 +411,14 @@ fn what_is_wrong_is_said_in_one_line() {
         let e = refusal(&["train", "--data", "karate", "--model", "gcn", &format!("--{option}"), value]);
         assert!(e.contains(&format!("{option}: belongs to sets of graphs, and this is one graph")), "{e}");
     }
-    let e = refusal(&["train", "--data", "karate", "--model", "gcn", "--augment", "retrain"]);
-    assert!(e.contains("augment: retrain draws vectors of graphs and needs a set of them"), "{e}");
+    for (more, what) in [
+        (["--model", "sgc"], "augment: sgc has no head on one graph for retrain to train again; take one of gcn"),
+        (["--depth", "admp-st"], "augment: retrain trains one head again, and admp-st has one at every exit"),
+    ] {
+        let model: &[&str] = if more[0] == "--model" { &[] } else { &["--model", "gcn"] };
+        let e = refusal(&[&["train", "--data", "karate", "--augment", "retrain"], model, &more].concat());
+        assert!(e.contains(what), "{e}");
+    }
     assert!(
         fail(&["--inference", "robust-crf"]).contains("inference: robust-crf reads answers off the nodes of one graph")
     );

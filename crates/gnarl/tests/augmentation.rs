@@ -191,7 +191,7 @@ fn odd_sets_are_defined() {
     let no_validation = on(Split::new("none", vec![0, 1], vec![], vec![2]).unwrap());
     let selecting = Gratin { select: Some(0.5), ..GRATIN };
     let e = model(Backbone::Gcn, 2).augment(selecting).fit(&no_validation, 5).unwrap_err().to_string();
-    assert_eq!(e, "influence: an influence on an empty set; there must be a graph in it");
+    assert_eq!(e, "influence: an influence on an empty set; there must be an item in it");
 }
 
 #[test]

@@ -50,10 +50,10 @@ pub struct TrainArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The study")]
 pub struct StudyArgs {
-    /// Of sets of graphs: train on so many graphs of each class of a fold, drawn by the seed [default: all]
+    /// Train on so many items of each class of a split, graphs or nodes, drawn by the seed [default: all]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub per_class: Option<usize>,
-    /// Of --per-class: so many graphs of one class only, fewer than of the others; of class 0 in fold 0, of class 1 in fold 1, and so on
+    /// Of --per-class: so many items of one class only, fewer than of the others; of class 0 in the first fold or run, of class 1 in the second, and so on
     #[arg(long, value_name = "N", requires = "per_class", value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub rare: Option<usize>,
     /// Of sets of graphs: initialisations of each fold; a fold counts with their mean [default: 1]
@@ -76,12 +76,7 @@ pub struct StudyArgs {
 impl StudyArgs {
     /// Fails where one of them was given for a dataset that is one graph, or for a model that it does not belong to.
     fn check(&self, model: &Model, task: Task, data: &str) -> gnarl_graph::Result<()> {
-        let of_sets = [
-            ("--per-class", self.per_class.is_some()),
-            ("--rare", self.rare.is_some()),
-            ("--inits", self.inits.is_some()),
-            ("--corrupt", self.corrupt.is_some()),
-        ];
+        let of_sets = [("--inits", self.inits.is_some()), ("--corrupt", self.corrupt.is_some())];
         if let (Task::Node, Some((option, _))) = (task, of_sets.iter().find(|(_, given)| *given)) {
             let what = format!(
                 "belongs to sets of graphs, and {data} is one graph; `gnarl data list` names those of task graph"
@@ -103,7 +98,7 @@ impl StudyArgs {
         if let (Some(rare), Some(others)) = (self.rare, self.per_class)
             && rare >= others
         {
-            return Err(Error::argument("--rare", format!("{rare} graphs are not fewer than --per-class {others}")));
+            return Err(Error::argument("--rare", format!("{rare} items are not fewer than --per-class {others}")));
         }
         Ok(())
     }
@@ -116,23 +111,24 @@ impl StudyArgs {
     }
 }
 
-/// The folds with `count` training graphs of each class; of class `i` modulo classes of fold `i` only `rare`, where that is asked for.
+/// So many splits, in turn, with `count` training items of each class; of class `i` modulo classes of split `i` only `rare`, where that
+/// is asked for. A split that comes again has items of its own.
 fn fewer(
-    folds: &[Split],
+    (splits, wanted): (&[Split], usize),
     labels: &Labels,
     count: usize,
     rare: Option<usize>,
     seed: u64,
 ) -> gnarl_graph::Result<Vec<Split>> {
-    let of_fold = |(i, fold): (usize, &Split)| {
+    let of_split = |(i, split): (usize, &Split)| {
         let mut of_classes = vec![count; labels.num_classes()];
         let in_turn = i % of_classes.len().max(1);
         if let (Some(rare), Some(of_class)) = (rare, of_classes.get_mut(in_turn)) {
             *of_class = rare;
         }
-        fold.fewer(labels, &of_classes, seed)
+        split.fewer(labels, &of_classes, seed.wrapping_add((i / splits.len()) as u64))
     };
-    folds.iter().enumerate().map(of_fold).collect()
+    splits.iter().cycle().take(wanted).enumerate().map(of_split).collect()
 }
 
 /// Everything needed to run it again.
@@ -251,7 +247,8 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
     args.study.check(&model, task, &data.name)?;
     args.save.as_deref().map_or(Ok(()), check_place)?;
     if let (Some(count), Some(labels)) = (args.study.per_class, benchmark.content.labels().cloned()) {
-        benchmark.splits = fewer(&benchmark.splits, &labels, count, args.study.rare, global.seed)?;
+        let wanted = if task == Task::Node { args.runs.unwrap_or(1) } else { benchmark.splits.len() };
+        benchmark.splits = fewer((&benchmark.splits, wanted), &labels, count, args.study.rare, global.seed)?;
     }
     let study = TrainStudy {
         runs: args.runs.unwrap_or(1),
@@ -388,7 +385,8 @@ impl TrainReport {
         }
         if let Some(count) = self.config.per_class {
             let rare = self.config.rare.map_or(String::new(), |rare| format!(", {rare} of one class in turn"));
-            rows.push(("training graphs", format!("at most {count} of each class{rare}")));
+            let items = if folds.is_some() { "training graphs" } else { "training nodes" };
+            rows.push((items, format!("at most {count} of each class{rare}")));
         }
         if let Some(TrainingCorruption { edges, keep_degrees }) = &self.config.corruption {
             let degrees = if *keep_degrees { "; degree features of the graphs before it" } else { "" };

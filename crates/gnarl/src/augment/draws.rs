@@ -8,7 +8,7 @@ gnarl_graph::named! {
     pub enum Draws as "number of draws" {
         /// As many as there are, as in the thesis; the control repeats nothing.
         AsMany = "as-many",
-        /// So many that every class has twice the graphs of the largest: none outnumbers another.
+        /// So many that every class has twice the items of the largest: none outnumbers another.
         Level = "level",
     }
 }

@@ -1,5 +1,5 @@
-//! GRATIN (thesis ch. 7): for each class a density of the latent vectors of its training graphs, by default a Gaussian mixture, and new
-//! vectors drawn from it: as many as the class has graphs, or so many that all classes have as many.
+//! GRATIN (thesis ch. 7): for each class a density of the latent vectors of its training items, graphs of a set or nodes of one graph, by
+//! default a Gaussian mixture, and new vectors drawn from it: as many as the class has items, or so many that all classes have as many.
 
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::{mix, stream};

@@ -216,7 +216,7 @@ impl HeadInfluence {
     pub fn direction(&self, set: Labelled<'_>) -> Result<Direction> {
         set.check("set", self.latent_dim, self.num_classes)?;
         if set.classes.is_empty() {
-            return Err(Error::argument(OP, "an influence on an empty set; there must be a graph in it"));
+            return Err(Error::argument(OP, "an influence on an empty set; there must be an item in it"));
         }
         let gradient = self.mean_gradient(set);
         Ok(Direction { solution: self.solve(&gradient)?, gradient })
@@ -540,7 +540,7 @@ mod tests {
         let e = |r: Result<Direction>| r.unwrap_err().to_string();
         assert_eq!(
             e(head.direction(labelled(&none))),
-            "influence: an influence on an empty set; there must be a graph in it"
+            "influence: an influence on an empty set; there must be an item in it"
         );
         let e = |train: &(DenseMatrix<f64>, Vec<u32>), decay| {
             HeadInfluence::new(labelled(train), 2, decay).unwrap_err().to_string()

@@ -1,5 +1,5 @@
-//! Manifold-Mixup (Wang et al. 2021; thesis ch. 7, baselines): in every training step the graphs' latent vectors are mixed with those of
-//! other graphs of the batch, and their labels in the same proportion.
+//! Manifold-Mixup (Wang et al. 2021; thesis ch. 7, baselines): in every training step the items' latent vectors are mixed with those of
+//! other items of the step, graphs of a batch or training nodes of one graph, and their labels in the same proportion.
 //!
 //! `h̃_i = λ h_i + (1 - λ) h_π(i)` with one `λ ~ Beta(α, α)` and one random order π a step. With α = 1 every λ is as likely.
 
@@ -11,6 +11,7 @@ use rand_distr::{Beta, Distribution};
 use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
+use crate::train::Mixing;
 
 /// Latent vectors mixed while training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -43,15 +44,6 @@ impl Augmentation for ManifoldMixup {
     }
 }
 
-/// One step's draw.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Mixing {
-    /// For each graph of the batch the one it is mixed with.
-    pub partners: Vec<u32>,
-    /// λ, the share a graph keeps.
-    pub kept: f64,
-}
-
 impl ManifoldMixup {
     fn shares(&self) -> Result<Beta<f64>> {
         match Beta::new(self.strength, self.strength) {
@@ -60,7 +52,7 @@ impl ManifoldMixup {
         }
     }
 
-    /// Draws for a batch of `count` graphs.
+    /// Draws for a step of `count` items.
     pub fn draw(&self, count: usize, rng: &mut Rng) -> Result<Mixing> {
         let shares = self.shares()?;
         let mut partners: Vec<u32> = (0..count as u32).collect();

@@ -141,7 +141,7 @@ impl<'a> NetworkInfluence<'a> {
     pub fn direction(&self, batches: &[Batch], classes: &[u32]) -> Result<NetworkDirection> {
         let refuse = |what: &str| Err(gnarl_graph::Error::argument("influence", what).into());
         if classes.is_empty() {
-            return refuse("an influence on an empty set; there must be a graph in it");
+            return refuse("an influence on an empty set; there must be an item in it");
         }
         let right = self.gradient(&self.at, batches, classes)?;
         let found = conjugate_gradients(|v| self.product(v), &right, CG)?;

@@ -14,8 +14,8 @@ use candle_core::{DType, Device, Result, Tensor};
 use gnarl_graph::random::stream;
 
 use super::exits::no_room_for_exits;
-use crate::nn::classifier::HEAD_SITE;
 use crate::nn::entry::Place;
+use crate::nn::head::HEAD_SITE;
 use crate::nn::network::{add_scalars, drop_input, scalar_values};
 use crate::nn::{
     Batch, ClassifierConfig, GraphModel, Head, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params,

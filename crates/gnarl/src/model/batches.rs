@@ -15,8 +15,10 @@ use super::graph_data::GraphData;
 use crate::augment::ManifoldMixup;
 use crate::error::Result;
 use crate::nn::{Batch, GraphClassifier, GraphModel, Head, Params, Pass, Weights};
-use crate::tensor::{masked_cross_entropy, soft_cross_entropy};
-use crate::train::{Course, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients};
+use crate::tensor::masked_cross_entropy;
+use crate::train::{
+    Course, MixedIn, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients, mixed_cross_entropy,
+};
 
 /// Graphs with their classes in kept batches, for what is asked again and again.
 #[derive(Debug)]
@@ -179,27 +181,8 @@ pub struct FreshGraphs {
     pub mixed: Vec<MixedIn>,
 }
 
-/// A second class that an item is of.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MixedIn {
-    /// The class.
-    pub class: u32,
-    /// How much of the label it has, 0 to 1; its first class has the rest.
-    pub share: f64,
-}
-
-/// The cross-entropy of items that are of two classes.
-fn mixed_cross_entropy(scores: &Tensor, classes: &[u32], mixed: &[MixedIn]) -> Result<Tensor> {
-    let num_classes = scores.dim(1)?;
-    let mut targets = vec![0f32; classes.len() * num_classes];
-    for ((row, &class), other) in targets.chunks_mut(num_classes.max(1)).zip(classes).zip(mixed) {
-        row[class as usize] += (1.0 - other.share) as f32;
-        row[other.class as usize] += other.share as f32;
-    }
-    Ok(soft_cross_entropy(scores, &Arc::new(targets))?)
-}
-
-/// Trains a classifier, one of its stages, or one with exits on the sum of their losses. Every epoch walks through the training graphs in an order of its own, `batch_size` at a time; where one
+/// Trains a classifier, one of its stages, or one with exits on the sum of their losses. Every epoch walks through the training
+/// graphs in an order of its own, `batch_size` at a time; where one
 /// batch holds them all it is made once and kept.
 pub fn train_classifier(
     model: &dyn GraphModel,
@@ -305,7 +288,7 @@ impl Graphs<'_> {
         let mixed = self.fresh.as_ref().map_or(self.on.mixed, |fresh| &fresh.mixed);
         if !mixed.is_empty() {
             let mixed: Vec<MixedIn> = positions.iter().map(|&i| mixed[i as usize]).collect();
-            return summed(&answers, |scores| mixed_cross_entropy(scores, &classes, &mixed));
+            return summed(&answers, |scores| Ok(mixed_cross_entropy(scores, &classes, &mixed)?));
         }
         let targets = targets(&classes);
         summed(&answers, |scores| Ok(masked_cross_entropy(scores, &targets.items, &targets.classes)?))
@@ -322,11 +305,8 @@ impl Graphs<'_> {
     ) -> Result<Tensor> {
         let index = (self.epoch as u64) << 32 | step as u64;
         let drawn = mixup.draw(classes.len(), &mut stream(self.seed, "manifold mixup", index))?;
-        let others = latent.index_select(&Tensor::from_slice(&drawn.partners, classes.len(), &Device::Cpu)?, 0)?;
-        let vectors = ((latent * drawn.kept)? + (others * (1.0 - drawn.kept))?)?;
-        let other = |&j: &u32| MixedIn { class: classes[j as usize], share: 1.0 - drawn.kept };
-        let mixed: Vec<MixedIn> = drawn.partners.iter().map(other).collect();
-        summed(&self.model.answers(&vectors, pass)?, |scores| mixed_cross_entropy(scores, classes, &mixed))
+        let (vectors, mixed) = (drawn.mix(latent)?, drawn.mixed_in(classes));
+        summed(&self.model.answers(&vectors, pass)?, |scores| Ok(mixed_cross_entropy(scores, classes, &mixed)?))
     }
 }
 
@@ -575,15 +555,5 @@ mod tests {
                 crate::nn::testing::assert_close(&values(&grads), &values(&at_once), 1e-4, &p.name);
             }
         }
-    }
-
-    #[test]
-    fn two_classes_share_a_label() {
-        // Scores (ln 3, 0) give the first class 3/4. Of an item three tenths of the second class: 0.7 ln 4/3 + 0.3 ln 4.
-        let scores = Tensor::new(&[[3f32.ln(), 0.0], [0.0, 0.0]], &Device::Cpu).unwrap();
-        let mixed = [MixedIn { class: 1, share: 0.3 }, MixedIn { class: 1, share: 0.5 }];
-        let loss = mixed_cross_entropy(&scores, &[0, 1], &mixed).unwrap().to_scalar::<f32>().unwrap();
-        let expected = (0.7 * (4f32 / 3.0).ln() + 0.3 * 4f32.ln() + 2f32.ln()) / 2.0;
-        assert!((loss - expected).abs() < 1e-6, "{loss}, not {expected}");
     }
 }

@@ -142,7 +142,7 @@ impl Ready {
             let make = || Prepared::new(&on.graph, plan.network.backbone, plan.model.operator);
             let prepared = once(&on.prepared[candidate], make)?;
             let on = OnGraph { graph: &on.graph, labels, prepared, split };
-            let (learned, report) = fit_node::fit(plan, &on, seed, watch)?;
+            let (learned, report) = fit_node::fit(plan, &on, &self.options, seed, watch)?;
             Ok(OnNodes { learned, report, mean_log_degree: prepared.mean_log_degree })
         };
         let items = split.val().iter().filter(|&&u| labels.get(u).is_some()).count();

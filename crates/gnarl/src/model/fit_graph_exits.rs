@@ -184,7 +184,7 @@ impl Stages<'_> {
         let exit = &exits.exit(t);
         let train = &Evaluation::new(train_on.data, train_on.graphs, train_on.classes)?;
         let [validation, test] = &[on.evaluation(on.split.val())?, on.evaluation(on.split.test())?];
-        let on = TrainedClassifier { classifier: exit, train, validation, test };
+        let on = TrainedClassifier { classifier: exit, head_dropout: plan.head_dropout, train, validation, test };
         augmented_head(&on, plan, settings, false, mix(seed ^ mix(t as u64)), watch)
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use gnarl_graph::{Graph, GraphSet, Labels, Split};
 
-use super::batches::{Evaluation, FreshGraphs, MixedIn, TrainingSet, train_classifier};
+use super::batches::{Evaluation, FreshGraphs, TrainingSet, train_classifier};
 use super::fitted::Learned;
 use super::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
 use super::heads::{self, TrainedClassifier, augmented_head};
@@ -21,7 +21,7 @@ use crate::augment::{Copies, GraphTransform};
 use crate::error::Result;
 use crate::features::{FeatureScaling, Scaler};
 use crate::nn::{GraphClassifier, Head};
-use crate::train::Watch;
+use crate::train::{MixedIn, Watch};
 
 /// The graphs of a set, and those trained on where they differ: shared by all folds, initialisations and operators.
 #[derive(Debug)]
@@ -188,7 +188,13 @@ fn fit_classifier(
     if let Some(fresh_head) = plan.model.augment.method().fresh_head() {
         let test_on = on.evaluation(on.split.test())?;
         let train = &Evaluation::new(train_on.data, train_on.graphs, train_on.classes)?;
-        let on = TrainedClassifier { classifier: &classifier, train, validation: &validate_on, test: &test_on };
+        let on = TrainedClassifier {
+            classifier: &classifier,
+            head_dropout: plan.head_dropout,
+            train,
+            validation: &validate_on,
+            test: &test_on,
+        };
         let before = (test_on.accuracy(&classifier)?, validate_on.accuracy(&classifier)?);
         let fresh = augmented_head(&on, plan, &fresh_head, options.study_influence, seed, watch)?;
         let test_accuracy = |head: &Head| heads::accuracy(head, &test_on.vectors(&classifier)?);

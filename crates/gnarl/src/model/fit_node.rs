@@ -2,19 +2,22 @@
 
 use std::time::Instant;
 
-use gnarl_graph::random::mix;
-use gnarl_graph::{Graph, Labels, Split};
+use gnarl_graph::random::{mix, stream};
+use gnarl_graph::{Graph, Labels, Part, Split};
 
 use super::fitted::Learned;
-use super::report::FitReport;
+use super::heads::{self, Headed, TrainedNodes, augmented_head};
+use super::options::FitOptions;
+use super::report::{FitReport, FreshHeadReport};
 use super::{Model, Plan};
+use crate::augment::ManifoldMixup;
 use crate::augment::transform::transform_in_place;
 use crate::classifier::{EarlyExit, WhiteBox};
 use crate::depth::{Answers, ExitNetwork, Exits, Policy, Structure, adagcn, cross_fitted_accuracy, train_exits};
 use crate::error::Result;
-use crate::nn::{Input, Network};
+use crate::nn::{Head, Input, Network};
 use crate::operator::{Prepared, propagation};
-use crate::train::{Anew, Problem, Scene, Targets, Watch, predict, train};
+use crate::train::{Anew, Mixer, Mixing, Problem, Scene, Targets, Watch, predict, train};
 
 /// A graph that is prepared already (defended, features scaled), made ready for an operator, and a split of its nodes.
 pub(super) struct OnGraph<'a> {
@@ -25,19 +28,36 @@ pub(super) struct OnGraph<'a> {
 }
 
 /// Fits to the nodes of a graph. The operator must be settled.
-pub(super) fn fit(plan: &Plan, on: &OnGraph<'_>, seed: u64, watch: &Watch<'_>) -> Result<(Learned, FitReport)> {
+pub(super) fn fit(
+    plan: &Plan,
+    on: &OnGraph<'_>,
+    options: &FitOptions,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Learned, FitReport)> {
     let anew = |epoch: usize| changed(&plan.model, on.graph, seed, epoch);
-    let is_changed = plan.model.augment.method().transform().is_some();
+    let method = plan.model.augment.method();
+    let mixup = method.mixup();
+    let mixing = |epoch: usize, count: usize| mixed(mixup, count, seed, epoch);
     let problem = Problem {
         propagation: &on.prepared.propagation,
         input: &on.prepared.input,
         labels: on.labels,
         split: on.split,
-        anew: is_changed.then_some(&anew as Anew<'_>),
+        anew: method.transform().map(|_| &anew as Anew<'_>),
+        mixing: mixup.map(|_| &mixing as Mixer<'_>),
     };
     match plan.model.depth.exits() {
-        None => fit_network(plan, on, &problem, seed, watch),
+        None => fit_network(plan, on, &problem, options, seed, watch),
         Some(exits) => fit_exits(plan, exits, on, &problem, seed, watch),
+    }
+}
+
+/// How the training nodes of an epoch are mixed; each stays itself where nothing mixes them.
+fn mixed(mixup: Option<ManifoldMixup>, count: usize, seed: u64, epoch: usize) -> Result<Mixing> {
+    match mixup {
+        Some(mixup) => Ok(mixup.draw(count, &mut stream(seed, "manifold mixup", (epoch as u64) << 32))?),
+        None => Ok(Mixing { partners: (0..count as u32).collect(), kept: 1.0 }),
     }
 }
 
@@ -62,6 +82,7 @@ fn fit_network(
     plan: &Plan,
     on: &OnGraph<'_>,
     problem: &Problem<'_>,
+    options: &FitOptions,
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<(Learned, FitReport)> {
@@ -72,17 +93,43 @@ fn fit_network(
         _ => adagcn::train(&network, problem, &plan.training, seed, watch)?,
     };
     let training_seconds = start.elapsed().as_secs_f64();
-    network.params().check_finite()?;
-    let scores = predict(&network, &prepared.propagation, &prepared.input)?;
-    let val = Targets::new(problem.split.val(), problem.labels);
-    let report = FitReport {
-        val_accuracy: (!val.items.is_empty()).then(|| val.accuracy(&scores)).transpose()?,
-        operator: network.operator_scalars()?,
+    let mut report = FitReport {
         interrupted: trained.interrupted,
         trained: vec![trained],
         training_seconds,
         ..FitReport::default()
     };
+    network.params().check_finite()?;
+    let accuracies = || -> Result<[Option<f64>; 2]> {
+        let scores = predict(&network, &prepared.propagation, &prepared.input)?;
+        let of = |items: &[u32]| {
+            let targets = Targets::new(items, problem.labels);
+            (!targets.items.is_empty()).then(|| targets.accuracy(&scores)).transpose()
+        };
+        Ok([of(problem.split.val())?, of(problem.split.test())?])
+    };
+    [report.val_accuracy, _] = match plan.model.augment.method().fresh_head() {
+        None => accuracies()?,
+        Some(fresh_head) => {
+            let [none_val, none_test] = accuracies()?;
+            let nodes = TrainedNodes::new(&network, problem)?;
+            let fresh = augmented_head(&nodes, plan, &fresh_head, options.study_influence, seed, watch)?;
+            let test_accuracy = |head: &Head| heads::accuracy(head, &nodes.vectors(Part::Test)?);
+            let control = fresh.control.as_ref().map(test_accuracy).transpose()?;
+            network.set_head(&fresh.head)?;
+            report.interrupted |= fresh.interrupted;
+            report.fresh_head = Some(FreshHeadReport {
+                none_test_accuracy: none_test.unwrap_or(0.0),
+                none_val_accuracy: none_val.unwrap_or(0.0),
+                retrain_test_accuracy: control,
+                seconds: fresh.seconds,
+                drawn: fresh.drawn,
+            });
+            network.params().check_finite()?;
+            accuracies()?
+        }
+    };
+    report.operator = network.operator_scalars()?;
     Ok((Learned::Network(WhiteBox::new(network, plan.model.operator)?), report))
 }
 

@@ -1,31 +1,133 @@
-//! What the data axis does with latent vectors once a classifier is trained: draws, chooses among them by influence, trains heads.
+//! What the data axis does with latent vectors, of graphs or of nodes, once a model is trained: draws, chooses among them by influence,
+//! trains heads.
 
 use std::time::{Duration, Instant};
 
 use candle_core::Tensor;
-use gnarl_graph::DenseMatrix;
+use gnarl_graph::dataset::Part;
+use gnarl_graph::{DenseMatrix, Labels, Split};
 use serde::Serialize;
 
 use super::Plan;
 use super::batches::{Evaluation, HeadTraining, Vectors, train_head};
+use super::report::refused;
 use crate::augment::density::FitReport;
 use crate::augment::influence::{HeadInfluence, Labelled, select};
 use crate::augment::network_influence::{Items, NetworkInfluence};
 use crate::augment::{FreshHead as FreshHeadSettings, Gratin, Through, gratin};
 use crate::error::Result;
-use crate::nn::{GraphModel, Head};
-use crate::train::{Watch, argmax};
+use crate::nn::{GraphModel, Head, Input, Linear, Network};
+use crate::train::{Problem, Targets, Watch, argmax};
 
-/// A trained classifier and the graphs around it.
+/// A trained model whose classes a head reads off vectors, and the items around it: graphs of a set, or nodes of one graph.
+pub trait Headed {
+    /// Classes there are.
+    fn num_classes(&self) -> usize;
+
+    /// A fresh head that can take the place of the model's own, drawn from the seed.
+    fn fresh_head(&self, seed: u64) -> Result<Head>;
+
+    /// The vectors of the labelled items of a part, with their classes: training items as they are without augmentation. Validation
+    /// items choose, test items judge and choose nothing.
+    fn vectors(&self, part: Part) -> Result<Vectors>;
+
+    /// The average influences of drawn vectors on the items of some parts through all of the model's parameters, whose decay this is.
+    fn network_influences(&self, drawn: &gratin::Drawn, decay: f64, on: &[Part]) -> Result<Vec<Vec<f64>>>;
+}
+
+/// A trained classifier of graphs and the graphs around it.
 pub struct TrainedClassifier<'a> {
     /// The classifier, or one of its exits.
     pub classifier: &'a dyn GraphModel,
+    /// Dropout before its head.
+    pub head_dropout: f32,
     /// The graphs it was trained on, as they are without augmentation.
     pub train: &'a Evaluation,
     /// The graphs that choose.
     pub validation: &'a Evaluation,
     /// The graphs that judge; they choose nothing.
     pub test: &'a Evaluation,
+}
+
+impl TrainedClassifier<'_> {
+    fn part(&self, part: Part) -> &Evaluation {
+        match part {
+            Part::Train => self.train,
+            Part::Validation => self.validation,
+            Part::Test => self.test,
+        }
+    }
+}
+
+impl Headed for TrainedClassifier<'_> {
+    fn num_classes(&self) -> usize {
+        self.classifier.num_classes()
+    }
+
+    fn fresh_head(&self, seed: u64) -> Result<Head> {
+        Ok(Head::new(self.classifier.latent_dim(), self.classifier.num_classes(), self.head_dropout, seed)?)
+    }
+
+    fn vectors(&self, part: Part) -> Result<Vectors> {
+        self.part(part).vectors(self.classifier)
+    }
+
+    fn network_influences(&self, drawn: &gratin::Drawn, decay: f64, on: &[Part]) -> Result<Vec<Vec<f64>>> {
+        let Some(classifier) = self.classifier.as_classifier() else {
+            let what = "influence goes through a whole network, and an exit is a part of one";
+            return Err(gnarl_graph::Error::setting("through", what).into());
+        };
+        let network = NetworkInfluence::new(classifier, self.train.batches(), self.train.classes(), decay)?;
+        let latent = to_tensor(&drawn.vectors)?;
+        let of = |part: &Part| {
+            let direction = network.direction(self.part(*part).batches(), self.part(*part).classes())?;
+            network.of(Items::Vectors(&latent), &drawn.classes, &direction)
+        };
+        on.iter().map(of).collect()
+    }
+}
+
+/// A network trained on the nodes of one graph, and its nodes.
+pub struct TrainedNodes<'a> {
+    network: &'a Network,
+    /// Which of its maps is the head.
+    head: &'a Linear,
+    /// Of all nodes.
+    latent: Input,
+    labels: &'a Labels,
+    split: &'a Split,
+}
+
+impl<'a> TrainedNodes<'a> {
+    /// The nodes as the network sees them now.
+    pub fn new(network: &'a Network, problem: &Problem<'a>) -> Result<Self> {
+        let Some(head) = network.head() else {
+            return Err(refused("the network has no head to be trained again"));
+        };
+        let latent = network.latent(problem.propagation, problem.input)?;
+        Ok(Self { network, head, latent, labels: problem.labels, split: problem.split })
+    }
+}
+
+impl Headed for TrainedNodes<'_> {
+    fn num_classes(&self) -> usize {
+        self.network.num_classes()
+    }
+
+    /// Without dropout: the layers that made the vectors were trained with theirs, and validation nodes prefer it (docs/augmentation.md).
+    fn fresh_head(&self, seed: u64) -> Result<Head> {
+        Ok(Head::like(self.head, 0.0, seed)?)
+    }
+
+    fn vectors(&self, part: Part) -> Result<Vectors> {
+        let targets = Targets::new(part.of(self.split), self.labels);
+        let latent = self.latent.select(&targets.items)?.to_dense()?;
+        Ok(Vectors { latent, classes: targets.classes.to_vec() })
+    }
+
+    fn network_influences(&self, _drawn: &gratin::Drawn, _decay: f64, _on: &[Part]) -> Result<Vec<Vec<f64>>> {
+        Err(refused("influence through the network is of sets of graphs; on one graph it goes through the head"))
+    }
 }
 
 /// What was drawn.
@@ -78,9 +180,9 @@ impl FitSummary {
 pub struct InfluenceStudy {
     /// The classes of the new vectors.
     pub classes: Vec<u32>,
-    /// Their average influence on the validation graphs, by which they are chosen.
+    /// Their average influence on the validation items, by which they are chosen.
     pub on_validation: Vec<f64>,
-    /// Their average influence on the test graphs, which chooses nothing.
+    /// Their average influence on the test items, which chooses nothing.
     pub on_test: Vec<f64>,
     /// A fresh head for each share kept, from none to all.
     pub filtering: Vec<Filtered>,
@@ -124,7 +226,7 @@ pub struct FreshHead {
 /// A fresh head as the data axis says: on the original vectors and what it puts beside them. With `study`, the influence of every
 /// drawn vector is found out besides.
 pub fn augmented_head(
-    on: &TrainedClassifier<'_>,
+    on: &impl Headed,
     plan: &Plan,
     settings: &FreshHeadSettings,
     study: bool,
@@ -132,13 +234,12 @@ pub fn augmented_head(
     watch: &Watch<'_>,
 ) -> Result<FreshHead> {
     let start = Instant::now();
-    let (original, validation) = (on.train.vectors(on.classifier)?, on.validation.vectors(on.classifier)?);
+    let (original, validation) = (on.vectors(Part::Train)?, on.vectors(Part::Validation)?);
     let draws = settings.draws;
     // As many steps for an augmentation and its control: those of the vectors that the former has.
     let beside: usize = draws.of_classes(&original.classes).iter().sum();
     let steps = (original.classes.len() + beside).div_ceil(plan.batch_size);
-    let heads =
-        Heads { classifier: on.classifier, plan, epochs: settings.epochs, validation: &validation, steps, seed, watch };
+    let heads = Heads { on, plan, epochs: settings.epochs, validation: &validation, steps, seed, watch };
     let repeated = draws.repeated(&original.classes, seed);
     let control = || heads.train(&original.repeated_beside(&repeated)?);
     let Some(gratin) = settings.drawn else {
@@ -164,7 +265,7 @@ pub fn augmented_head(
     let seconds = (start.elapsed() - aside).as_secs_f64();
 
     let before_control = Instant::now();
-    let test = on.test.vectors(on.classifier)?;
+    let test = on.vectors(Part::Test)?;
     let control = Some(control()?);
     let mut report = DrawReport {
         drawn: drawn.classes.len(),
@@ -213,45 +314,34 @@ impl Choice<'_> {
     }
 }
 
-/// The average influences of drawn vectors on validation and test graphs. Without test graphs, or where nobody looks, the second is empty.
+/// The average influences of drawn vectors on validation and test items. Without test items, or where nobody looks, the second is empty.
 fn influences(
-    on: &TrainedClassifier<'_>,
+    on: &impl Headed,
     plan: &Plan,
     gratin: &Gratin,
     study: bool,
     [original, validation]: [&Vectors; 2],
     drawn: &gratin::Drawn,
 ) -> Result<[Vec<f64>; 2]> {
-    let look_at_test = study && !on.test.classes().is_empty();
+    let test = if study { Some(on.vectors(Part::Test)?).filter(|test| !test.classes.is_empty()) } else { None };
     match gratin.through {
         Through::Head => {
             let decay = plan.training.weight_decay.max(LEAST_DECAY);
             let vectors = original.to_matrix()?;
             let train = Labelled { vectors: &vectors, classes: &original.classes };
-            let head = HeadInfluence::new(train, on.classifier.num_classes(), decay)?;
+            let head = HeadInfluence::new(train, on.num_classes(), decay)?;
             let candidates = Labelled { vectors: &drawn.vectors, classes: &drawn.classes };
             let of = |set: &Vectors| -> Result<Vec<f64>> {
                 let vectors = set.to_matrix()?;
                 let direction = head.direction(Labelled { vectors: &vectors, classes: &set.classes })?;
                 Ok(head.of(candidates, &direction)?)
             };
-            let on_test = if look_at_test { of(&on.test.vectors(on.classifier)?)? } else { Vec::new() };
-            Ok([of(validation)?, on_test])
+            Ok([of(validation)?, test.as_ref().map_or(Ok(Vec::new()), of)?])
         }
         Through::Network => {
-            let decay = plan.training.weight_decay;
-            let Some(classifier) = on.classifier.as_classifier() else {
-                let what = "influence goes through a whole network, and an exit is a part of one";
-                return Err(gnarl_graph::Error::setting("through", what).into());
-            };
-            let network = NetworkInfluence::new(classifier, on.train.batches(), on.train.classes(), decay)?;
-            let latent = to_tensor(&drawn.vectors)?;
-            let of = |set: &Evaluation| -> Result<Vec<f64>> {
-                let direction = network.direction(set.batches(), set.classes())?;
-                network.of(Items::Vectors(&latent), &drawn.classes, &direction)
-            };
-            let on_test = if look_at_test { of(on.test)? } else { Vec::new() };
-            Ok([of(on.validation)?, on_test])
+            let parts: &[Part] = if test.is_some() { &[Part::Validation, Part::Test] } else { &[Part::Validation] };
+            let mut found = on.network_influences(drawn, plan.training.weight_decay, parts)?.into_iter();
+            Ok([found.next().unwrap_or_default(), found.next().unwrap_or_default()])
         }
     }
 }
@@ -262,8 +352,8 @@ fn to_tensor(vectors: &DenseMatrix<f64>) -> Result<Tensor> {
 }
 
 /// Trains the same fresh head on whatever vectors it is given.
-struct Heads<'a> {
-    classifier: &'a dyn GraphModel,
+struct Heads<'a, H> {
+    on: &'a H,
     plan: &'a Plan,
     epochs: usize,
     validation: &'a Vectors,
@@ -273,10 +363,10 @@ struct Heads<'a> {
     watch: &'a Watch<'a>,
 }
 
-impl Heads<'_> {
+impl<H: Headed> Heads<'_, H> {
     fn train(&self, on: &Vectors) -> Result<Head> {
-        let Self { classifier, plan, epochs, validation, steps, seed, watch } = self;
-        let fresh = Head::new(classifier.latent_dim(), classifier.num_classes(), plan.head_dropout, *seed)?;
+        let Self { on: model, plan, epochs, validation, steps, seed, watch } = self;
+        let fresh = model.fresh_head(*seed)?;
         let training = HeadTraining { epochs: *epochs, batch_size: plan.batch_size, steps: Some(*steps) };
         Ok(train_head(fresh, on, validation, training, &plan.training, *seed, &watch.silent())?.0)
     }

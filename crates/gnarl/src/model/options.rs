@@ -67,7 +67,11 @@ impl NetworkOptions {
         ),
         Setting::new("teleport", "SHARE", "of appnp and gpr: share of the prediction kept at each step [default: 0.1]"),
         Setting::new("bias", "BOOL", "whether the layers of gcn and gin add an offset [default: true]"),
-        Setting::new("head", "BOOL", "end a stack of layers in a linear map [default: false]"),
+        Setting::new(
+            "head",
+            "BOOL",
+            "end a stack of layers in a linear map [default: false; of one graph true where gratin or retrain has nothing else to train again]",
+        ),
         Setting::new("orthogonal-start", "BOOL", "start the weights orthonormal [default: false]"),
         Setting::new("noise", "DEVIATION", "noise on hidden representations while training, NoisyGCN [default: 0]"),
         Setting::new(

@@ -231,7 +231,10 @@ fn network(model: &Model, task: Task) -> NetworkConfig {
     network.appnp_steps = options.propagation_steps.unwrap_or(network.appnp_steps);
     network.appnp_alpha = options.teleport.unwrap_or(network.appnp_alpha);
     network.bias = options.bias.unwrap_or(network.bias);
-    network.head = options.head.unwrap_or(network.head);
+    // A head that is trained again has to be there first.
+    let trains_again = task == Task::Node && model.augment.method().fresh_head().is_some();
+    let needs_head = trains_again && !model.backbone.has_head(model.weights.is_free());
+    network.head = options.head.unwrap_or(needs_head && model.backbone.takes(NetworkOption::Head));
     network.orthogonal_start = options.orthogonal_start.unwrap_or(network.orthogonal_start);
     set(&mut network.noise, options.noise);
     network.weights = model.weights;
@@ -280,6 +283,33 @@ fn applies(model: &Model, option: NetworkOption) -> bool {
     let has_exits = model.depth.exits().is_some();
     let of_one_exit = matches!(option, NetworkOption::Layers | NetworkOption::Head | NetworkOption::Noise);
     model.backbone.takes(option) && !(has_exits && of_one_exit)
+}
+
+/// The sentence for a network on one graph that has no head to be trained again.
+fn refuse_fresh_head(model: &Model) -> Result<()> {
+    let Model { backbone, augment, .. } = *model;
+    let no = |setting: &str, why: String| Err(Error::setting(setting, why));
+    if let Some(exits) = model.depth.exits() {
+        return no("augment", format!("{augment} trains one head again, and {} has one at every exit", exits.scheme));
+    }
+    if !backbone.can_have_head() {
+        let known: Vec<&str> = Backbone::ALL.iter().filter(|(_, b)| b.can_have_head()).map(|(name, _)| *name).collect();
+        let known = listed(&known);
+        let why = format!("{backbone} has no head on one graph for {augment} to train again; take one of {known}");
+        return no("augment", why);
+    }
+    if model.network.head == Some(false) && !backbone.has_head(model.weights.is_free()) {
+        return no(
+            "head",
+            format!("{augment} trains it again, and {backbone} of {} weights has no other", model.weights),
+        );
+    }
+    match augment {
+        Augment::Gratin(gratin) if gratin.through == Through::Network => {
+            no("through", "influence goes through the network on sets of graphs; on one graph, through the head".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The sentence for what cannot be, or would change nothing.
@@ -341,10 +371,10 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
         }
     }
     if model.augment.method().fresh_head().is_some() && task == Task::Node {
-        return no("augment", format!("{} draws vectors of graphs and needs a set of them", model.augment));
+        refuse_fresh_head(model)?;
     }
-    if model.augment.method().mixup().is_some() && task == Task::Node {
-        return no("augment", format!("{} mixes vectors of graphs and needs a set of them", model.augment));
+    if model.augment.method().mixup().is_some() && task == Task::Node && backbone.has_learners() {
+        return no("augment", format!("{backbone} is trained one learner after the other and has no vectors to mix"));
     }
     if let (Some((_, copies)), Task::Node) = (model.augment.method().transform(), task) {
         if !model.augment.method().keeps_nodes() {

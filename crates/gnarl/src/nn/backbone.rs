@@ -145,6 +145,17 @@ impl Backbone {
         self.entry().has_learners
     }
 
+    /// Whether classes may be read off its vectors by a linear map that is trained again by itself: one that it has, or a head that a
+    /// stack is given.
+    pub fn can_have_head(self) -> bool {
+        self.entry().has_head || self.takes(NetworkOption::Head)
+    }
+
+    /// Whether it has such a map without being given one: where weights are free, the last thing that a layer does may be it.
+    pub fn has_head(self, free_weights: bool) -> bool {
+        self.entry().has_head || self.entry().last_map && free_weights
+    }
+
     /// What its first layer computes of constant features before its weights come in.
     pub fn first_aggregation(self) -> FirstAggregation {
         self.entry().first_aggregation

@@ -3,7 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use super::layer::Propagation;
-use super::linear::Input;
+use super::linear::{Input, Linear};
 use super::params::{ParamId, Pass};
 use crate::tensor::{Dropout, relu_dropout};
 
@@ -21,6 +21,16 @@ pub trait Body: std::fmt::Debug + Send + Sync {
     /// How many rounds away a node can be and still matter; `None` where every node may. With `Some`, the scores are
     /// those of the rows of the last round's operator.
     fn reach(&self) -> Option<usize>;
+
+    /// The linear map that reads classes off every node's vector, where that is the last thing done.
+    fn head(&self) -> Option<&Linear> {
+        None
+    }
+
+    /// What [`head`](Self::head) reads classes off, `[nodes, width]`; asked only where there is one.
+    fn latent(&self, _propagation: &Propagation, _x: &Input, _pass: &Pass<'_>) -> Result<Input> {
+        candle_core::bail!("there is no head behind these vectors")
+    }
 
     /// The linear maps that are all it does to features; none where it does something else first.
     fn input_maps(&self) -> Vec<ParamId> {

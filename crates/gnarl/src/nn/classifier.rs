@@ -10,13 +10,13 @@ use gnarl_graph::random::stream;
 use serde::{Deserialize, Serialize};
 
 use super::config::{NetworkConfig, Shape};
+use super::head::{Head, classify};
 use super::layer::OperatorScalar;
 use super::layer::Propagation;
 use super::linear::{Input, Linear};
 use super::network::Network;
 use super::params::{Params, Pass, Weights};
 use super::readout::{Membership, Readout};
-use crate::tensor::dropout;
 
 /// Everything that fixes a classifier's shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -97,9 +97,6 @@ pub struct GraphClassifier {
     head: Linear,
     num_classes: usize,
 }
-
-/// The site of the head's dropout, beyond those of layers and bodies.
-pub(crate) const HEAD_SITE: u64 = 4 << 32;
 
 impl GraphClassifier {
     /// Builds the classifier with parameters drawn from the seed; the head's are `head.weight` and `head.bias`.
@@ -187,14 +184,7 @@ impl GraphClassifier {
 
     /// Puts another head in the place of its own.
     pub fn set_head(&self, head: &Head) -> Result<()> {
-        let own = |part: &str| self.params().list().iter().find(move |p| p.name == part);
-        for p in head.params.list() {
-            match own(&p.name) {
-                Some(own) if own.var.dims() == p.var.dims() => own.var.set(p.var.as_tensor())?,
-                _ => candle_core::bail!("a head of shape {:?} does not fit this classifier", p.var.dims()),
-            }
-        }
-        Ok(())
+        head.copy_to(&self.head, self.params())
     }
 }
 
@@ -228,44 +218,6 @@ impl GraphModel for GraphClassifier {
     }
 }
 
-/// A head by itself: `x · W + b` on graph vectors, with dropout before it while training.
-#[derive(Debug)]
-pub struct Head {
-    params: Params,
-    linear: Linear,
-    dropout: f32,
-}
-
-impl Head {
-    /// A fresh head, drawn from the seed.
-    pub fn new(latent_dim: usize, num_classes: usize, dropout: f32, seed: u64) -> Result<Self> {
-        let mut params = Params::default();
-        let rng = &mut stream(seed, "fresh head", 0);
-        let linear = Linear::kaiming(&mut params, "head", latent_dim, num_classes, true, rng)?.free(&mut params);
-        Ok(Self { params, linear, dropout })
-    }
-
-    /// Its parameters.
-    pub fn params(&self) -> &Params {
-        &self.params
-    }
-
-    /// Class scores in a pass.
-    pub fn forward(&self, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
-        classify(&self.linear, self.dropout, latent, pass)
-    }
-
-    /// Class scores without dropout, detached from any gradient.
-    pub fn scores(&self, latent: &Tensor) -> Result<Tensor> {
-        let weights = self.params.weights()?.detached();
-        self.forward(latent, &Pass::evaluation(&weights))
-    }
-}
-
-fn classify(head: &Linear, rate: f32, latent: &Tensor, pass: &Pass<'_>) -> Result<Tensor> {
-    head.forward(&Input::Dense(dropout(latent, pass.dropout(rate, HEAD_SITE))?), pass)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,8 +244,8 @@ mod tests {
         let scores = classifier.scores(&batch, &Pass::evaluation(&weights)).unwrap();
         assert_close(&scores.to_vec2::<f32>().unwrap()[0], &[3.0, -3.5], 1e-6, "scores");
         let head = Head::new(1, 2, 0.5, 7).unwrap();
-        plant(&head.params, "head.weight", &[0.0, 3.0]);
-        plant(&head.params, "head.bias", &[0.0, 0.0]);
+        plant(head.params(), "head.weight", &[0.0, 3.0]);
+        plant(head.params(), "head.bias", &[0.0, 0.0]);
         classifier.set_head(&head).unwrap();
         let weights = classifier.weights().unwrap();
         let scores = classifier.scores(&batch, &Pass::evaluation(&weights)).unwrap();

@@ -163,6 +163,11 @@ pub(crate) struct Entry {
     pub one_map: bool,
     /// Whether it is made of learners that are trained one after the other (AdaGCN).
     pub has_learners: bool,
+    /// Whether it always ends in a linear map of every node's own vector, which the weights axis leaves alone; a stack does where it is
+    /// given a head.
+    pub has_head: bool,
+    /// Of a stack: whether its last layer ends in such a map, which the weights axis works on.
+    pub last_map: bool,
     /// What its first layer computes of constant features.
     pub first_aggregation: FirstAggregation,
 }
@@ -191,6 +196,8 @@ impl Entry {
             couples_graphs: false,
             one_map: false,
             has_learners: false,
+            has_head: false,
+            last_map: false,
             first_aggregation: FirstAggregation::None,
         }
     }

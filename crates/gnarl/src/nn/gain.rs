@@ -43,6 +43,11 @@ impl Gain {
         scores.broadcast_mul(&self.factor(pass)?)
     }
 
+    /// A factor of one again: for another head, which finds its own scale.
+    pub fn reset(&self, params: &Params) -> Result<()> {
+        params.get(self.logarithm).var.set(&params.get(self.logarithm).var.zeros_like()?)
+    }
+
     /// Chooses the factor by the scores that it gives so far: after it they spread around their mean, item by item, as
     /// the start of an unconstrained network does. Scores that do not differ leave it as it is.
     pub fn start(&self, params: &Params, scores: &Tensor) -> Result<()> {

@@ -14,6 +14,7 @@ use NetworkOption::{Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, La
 
 pub(super) const ENTRY: Entry = Entry {
     exits: true,
+    last_map: true,
     first_aggregation: FirstAggregation::Operator,
     ..stack::entry(
         "gcn",
@@ -68,6 +69,15 @@ impl Layer for Gcn {
 
     fn input_maps(&self) -> Vec<ParamId> {
         vec![self.linear.weight]
+    }
+
+    fn last_map(&self) -> Option<&Linear> {
+        Some(&self.linear)
+    }
+
+    /// `Φ X`: the operator and the map commute.
+    fn before_last_map(&self, operator: &Operator, x: &Input, _pass: &Pass<'_>) -> Result<Input> {
+        operator.apply(&x.to_dense()?).map(Input::Dense)
     }
 
     fn out_dim(&self) -> usize {

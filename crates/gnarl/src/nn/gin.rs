@@ -22,6 +22,7 @@ use NetworkOption::{
 pub(super) const ENTRY: Entry = Entry {
     usual_operator: UsualOperator::ADJACENCY,
     exits: true,
+    last_map: true,
     first_aggregation: FirstAggregation::OperatorWithSelf,
     ..stack::entry(
         "gin",
@@ -119,6 +120,14 @@ impl Layer for Gin {
 
     fn input_maps(&self) -> Vec<ParamId> {
         vec![self.first.weight]
+    }
+
+    fn last_map(&self) -> Option<&Linear> {
+        Some(&self.second)
+    }
+
+    fn before_last_map(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Input> {
+        self.hidden(operator, x, pass)
     }
 
     fn out_dim(&self) -> usize {

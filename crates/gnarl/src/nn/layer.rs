@@ -7,7 +7,7 @@ use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{CsrMatrix, Graph};
 use serde::{Deserialize, Serialize};
 
-use super::linear::Input;
+use super::linear::{Input, Linear};
 use super::params::{ParamId, Pass};
 use crate::tensor::{Dropout, Operator, affine, constant_convolution, dense_convolution, relu_dropout};
 
@@ -74,6 +74,16 @@ pub struct OperatorScalar {
 pub trait Layer: std::fmt::Debug + Send + Sync {
     /// New representations, `[nodes, out_dim]`.
     fn forward(&self, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor>;
+
+    /// The linear map of every node's own vector that is the last thing it does, where there is one.
+    fn last_map(&self) -> Option<&Linear> {
+        None
+    }
+
+    /// What [`last_map`](Self::last_map) maps, `[nodes, width]`; asked only where there is one.
+    fn before_last_map(&self, _operator: &Operator, _x: &Input, _pass: &Pass<'_>) -> Result<Input> {
+        candle_core::bail!("a layer that does not end in a linear map")
+    }
 
     /// `dropout(relu(forward))`, what stands between two layers. A layer that can fuse them overrides it.
     fn forward_activated(&self, operator: &Operator, x: &Input, pass: &Pass<'_>, dropout: Dropout) -> Result<Tensor> {

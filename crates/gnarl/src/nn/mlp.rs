@@ -19,6 +19,7 @@ pub(super) const ENTRY: Entry = Entry {
     fixed_operator: Some("does not use an operator's values: there is nothing for cgso to learn"),
     min_layers: 0,
     exits: true,
+    last_map: true,
     ..stack::entry(
         "mlp",
         "a perceptron of the features alone, without propagation",
@@ -55,6 +56,14 @@ impl Layer for Dense {
 
     fn input_maps(&self) -> Vec<ParamId> {
         vec![self.linear.weight]
+    }
+
+    fn last_map(&self) -> Option<&Linear> {
+        Some(&self.linear)
+    }
+
+    fn before_last_map(&self, _operator: &Operator, x: &Input, _pass: &Pass<'_>) -> Result<Input> {
+        Ok(x.clone())
     }
 
     fn out_dim(&self) -> usize {

@@ -12,6 +12,7 @@
 //! | [`backbone`] | the list of backbones |
 //! | [`config`] | a network's settings, and the shape of its data |
 //! | [`network`] | whole networks |
+//! | [`head`] | the linear map that reads classes off vectors, by itself |
 //! | [`batch_norm`], [`readout`] | normalisation, and from nodes to graphs |
 //! | [`classifier`] | graph classification: a network, a readout, a head |
 //!
@@ -31,6 +32,7 @@ pub mod gat;
 pub mod gatv2;
 pub mod gcn;
 pub mod gin;
+pub mod head;
 pub mod init;
 pub mod layer;
 pub mod linear;
@@ -44,10 +46,11 @@ pub mod sage;
 pub(crate) mod testing;
 
 pub use backbone::Backbone;
-pub use classifier::{Batch, ClassifierConfig, GraphClassifier, GraphModel, Head};
+pub use classifier::{Batch, ClassifierConfig, GraphClassifier, GraphModel};
 pub use config::{NetworkConfig, Shape};
 pub use entry::{FirstAggregation, NetworkOption, UsualOperator};
 pub use gain::Gain;
+pub use head::Head;
 pub use layer::{Layer, LearnableOperator, OperatorScalar, Propagation};
 pub use linear::{Input, Linear};
 pub use network::Network;

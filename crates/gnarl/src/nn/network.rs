@@ -8,9 +8,10 @@ use gnarl_graph::random::{Rng, stream};
 use super::body::{Body, INPUT_SITE};
 use super::config::{NetworkConfig, Shape};
 use super::gain::Gain;
+use super::head::Head;
 use super::init::Init;
 use super::layer::{OperatorScalar, Propagation};
-use super::linear::Input;
+use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Operator, dropout};
 
@@ -136,6 +137,30 @@ impl Network {
         let propagation = &*self.propagation(propagation, pass)?;
         let x = &drop_input(x, self.config.input_dropout, pass)?;
         self.body.forward_activated(propagation, x, pass)
+    }
+
+    /// The linear map that reads classes off every node's vector, where there is one that may be trained again by itself.
+    pub fn head(&self) -> Option<&Linear> {
+        let is_free =
+            |head: &&Linear| self.config.weights.is_free() || self.params.get(head.weight).group == Group::Free;
+        self.body.head().filter(is_free)
+    }
+
+    /// The vectors that the [`head`](Self::head) reads classes off, `[nodes, width]`, without dropout and outside any gradient.
+    pub fn latent(&self, propagation: &Propagation, x: &Input) -> Result<Input> {
+        let weights = self.params.weights()?.detached();
+        let pass = &Pass::evaluation(&weights);
+        self.body.latent(&*self.propagation(propagation, pass)?, x, pass)
+    }
+
+    /// Puts another head in the place of its own. It has found its own scale: a factor on scores becomes one.
+    pub fn set_head(&self, head: &Head) -> Result<()> {
+        let Some(own) = self.head() else { candle_core::bail!("a network without a head to replace") };
+        head.copy_to(own, &self.params)?;
+        match &self.gain {
+            Some(gain) => gain.reset(&self.params),
+            None => Ok(()),
+        }
     }
 
     /// Class scores before the softmax, `[nodes, num_classes]`.

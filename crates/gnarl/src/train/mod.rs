@@ -1,6 +1,7 @@
 //! The training loop: steps over a whole graph or batches of graphs, best-validation weights, early stopping, learning curves.
 
 mod field;
+mod mixing;
 
 use std::fmt;
 use std::ops::Range;
@@ -16,6 +17,7 @@ use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use field::Field;
+pub use mixing::{MixedIn, Mixer, Mixing, mixed_cross_entropy};
 
 use crate::error::{Error, Result};
 use crate::nn::{Group, Input, Network, Param, Params, Pass, Propagation};
@@ -282,12 +284,14 @@ pub struct Problem<'a> {
     pub split: &'a Split,
     /// Where every epoch of training has a graph of its own: which. Validation is on the graph as it is.
     pub anew: Option<Anew<'a>>,
+    /// Where the vectors that training nodes' classes are read off are mixed with one another in every epoch: how.
+    pub mixing: Option<Mixer<'a>>,
 }
 
 impl<'a> Problem<'a> {
     /// A problem whose messages travel alike in every epoch.
     pub fn new(propagation: &'a Propagation, input: &'a Input, labels: &'a Labels, split: &'a Split) -> Self {
-        Self { propagation, input, labels, split, anew: None }
+        Self { propagation, input, labels, split, anew: None, mixing: None }
     }
 
     /// The labelled training and validation items; a split without the former is refused.
@@ -389,7 +393,8 @@ pub fn train(
     let anew = problem.anew.map(|make| (make, propagation, input, train_on.clone()));
     let train_on = Field::new(propagation, input, &train_on, model.reach())?;
     model.start(&train_on.propagation, &train_on.input)?;
-    follow(&mut WholeGraph { model, train_on, validate_on, anew }, config, seed, watch)
+    let mixer = problem.mixing;
+    follow(&mut WholeGraph { model, train_on, validate_on, anew, mixer, mixing: None }, config, seed, watch)
 }
 
 /// All training nodes of one graph in every step.
@@ -399,6 +404,9 @@ struct WholeGraph<'a, M> {
     validate_on: Field,
     /// Where every epoch has a graph of its own: which, what it has where it has nothing of its own, and on which nodes the loss is.
     anew: Option<(Anew<'a>, &'a Propagation, &'a Input, Targets)>,
+    mixer: Option<Mixer<'a>>,
+    /// How the epoch's items are mixed, where they are.
+    mixing: Option<Mixing>,
 }
 
 impl<M: Model> Course for WholeGraph<'_, M> {
@@ -417,12 +425,17 @@ impl<M: Model> Course for WholeGraph<'_, M> {
             let input = scene.input.as_ref().unwrap_or(input);
             self.train_on = Field::new(propagation, input, targets, self.model.reach())?;
         }
+        self.mixing = self.mixer.map(|draw| draw(epoch, self.train_on.targets.items.len())).transpose()?;
         Ok(1)
     }
 
     fn descend(&self, _step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
         let scores = self.model.scores(&self.train_on.propagation, &self.train_on.input, pass)?;
-        gradients(self.model.loss(&scores, &self.train_on.targets)?, pass)
+        let loss = match &self.mixing {
+            Some(mixing) => mixing.loss(&scores, &self.train_on.targets)?,
+            None => self.model.loss(&scores, &self.train_on.targets)?,
+        };
+        gradients(loss, pass)
     }
 
     fn has_validation(&self) -> bool {

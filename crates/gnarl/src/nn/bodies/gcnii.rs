@@ -19,6 +19,7 @@ use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
     min_layers: 0,
+    has_head: true,
     ..Entry::new(
         "gcnii",
         "initial residual and identity mapping",
@@ -52,6 +53,14 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
 
 impl Body for Gcnii {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        self.classify.forward(&self.latent(propagation, x, pass)?, pass)
+    }
+
+    fn head(&self) -> Option<&Linear> {
+        Some(&self.classify)
+    }
+
+    fn latent(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let first = self.embed.forward_activated(x, pass, pass.dropout(0.0, EMBEDDING_SITE))?;
         let mut h = dropout(&first, pass.dropout(self.dropout, EMBEDDING_SITE))?;
         let kept = (&first * ALPHA)?;
@@ -62,7 +71,7 @@ impl Body for Gcnii {
             let mapped = mixed.matmul(&near_identity(pass.weight(*weight), beta)?)?;
             h = relu_dropout(&mapped, pass.dropout(self.dropout, i as u64))?;
         }
-        self.classify.forward(&Input::Dense(h), pass)
+        Ok(Input::Dense(h))
     }
 
     fn input_maps(&self) -> Vec<ParamId> {

@@ -14,6 +14,7 @@ use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
     usual_operator: UsualOperator::SymmetricNormalised,
+    has_head: true,
     ..Entry::new(
         "h2gcn",
         "rounds over one and two hops, kept side by side, for heterophilous graphs",
@@ -43,6 +44,14 @@ fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body
 
 impl Body for H2gcn {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        self.classify.forward(&self.latent(propagation, x, pass)?, pass)
+    }
+
+    fn head(&self) -> Option<&Linear> {
+        Some(&self.classify)
+    }
+
+    fn latent(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let Some(two_hop) = &propagation.two_hop else { candle_core::bail!("h2gcn needs the two-hop operator") };
         let mut last = relu(&self.embed.forward(x, pass)?)?;
         let mut all = vec![last.clone()];
@@ -50,8 +59,7 @@ impl Body for H2gcn {
             last = Tensor::cat(&[propagation.operator.apply(&last)?, two_hop.apply(&last)?], 1)?;
             all.push(last.clone());
         }
-        let all = dropout(&Tensor::cat(&all, 1)?, pass.dropout(self.dropout, 0))?;
-        self.classify.forward(&Input::Dense(all), pass)
+        Ok(Input::Dense(dropout(&Tensor::cat(&all, 1)?, pass.dropout(self.dropout, 0))?))
     }
 
     fn input_maps(&self) -> Vec<ParamId> {

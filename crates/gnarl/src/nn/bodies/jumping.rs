@@ -25,7 +25,12 @@ use NetworkOption::{BatchNorm, Dropout, Hidden, InputDropout, Layers, Orthogonal
 
 const fn over_gcn(name: &'static str, about: &'static str, build: BuildBody) -> Entry {
     let options = &[Hidden, Layers, Dropout, InputDropout, OrthogonalStart];
-    Entry { min_layers: 0, first_aggregation: FirstAggregation::Operator, ..Entry::new(name, about, build, options) }
+    Entry {
+        min_layers: 0,
+        has_head: true,
+        first_aggregation: FirstAggregation::Operator,
+        ..Entry::new(name, about, build, options)
+    }
 }
 
 const fn over_gin(name: &'static str, about: &'static str, build: BuildBody) -> Entry {
@@ -33,6 +38,7 @@ const fn over_gin(name: &'static str, about: &'static str, build: BuildBody) -> 
     Entry {
         usual_operator: UsualOperator::ADJACENCY,
         min_layers: 0,
+        has_head: true,
         first_aggregation: FirstAggregation::OperatorWithSelf,
         ..Entry::new(name, about, build, options)
     }
@@ -119,13 +125,21 @@ fn build(
 
 impl Body for Jumping {
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        self.classify.forward(&self.latent(propagation, x, pass)?, pass)
+    }
+
+    fn head(&self) -> Option<&Linear> {
+        Some(&self.classify)
+    }
+
+    fn latent(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let mut all: Vec<Tensor> = Vec::with_capacity(self.layers.len());
         for (i, layer) in self.layers.iter().enumerate() {
             let from = all.last().map_or_else(|| x.clone(), |h| Input::Dense(h.clone()));
             let dropout = pass.dropout(self.dropout, i as u64);
             all.push(layer.forward_activated(propagation.round(i), &from, pass, dropout)?);
         }
-        let Some(last) = all.last() else { return self.classify.forward(x, pass) };
+        let Some(last) = all.last() else { return Ok(x.clone()) };
         let rows = last.dims()[0];
         let all = all.iter().map(|h| first_rows(h, rows)).collect::<Result<Vec<_>>>()?;
         let joined = match &self.join {
@@ -135,7 +149,7 @@ impl Body for Jumping {
             Join::Max => all[1..].iter().try_fold(all[0].clone(), |largest, h| h.maximum(&largest))?,
             Join::Lstm(attention) => attention.forward(&all, pass)?,
         };
-        self.classify.forward(&Input::Dense(joined), pass)
+        Ok(Input::Dense(joined))
     }
 
     fn reach(&self) -> Option<usize> {

@@ -89,12 +89,22 @@ impl Stack {
 impl Body for Stack {
     /// With a linear map at the end, nothing is dropped between the last layer and it.
     fn forward(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        if let Some(output) = &self.output {
+            return output.forward(&self.latent(propagation, x, pass)?, pass);
+        }
+        let (x, last, operator) = self.before_last(propagation, x, pass)?;
+        last.forward(operator, &x, pass)
+    }
+
+    fn head(&self) -> Option<&Linear> {
+        self.output.as_ref().or_else(|| self.layers.last()?.last_map())
+    }
+
+    fn latent(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Input> {
         let (x, last, operator) = self.before_last(propagation, x, pass)?;
         match &self.output {
-            None => last.forward(operator, &x, pass),
-            Some(output) => {
-                output.forward(&Input::Dense(last.forward_activated(operator, &x, pass, Dropout::NONE)?), pass)
-            }
+            Some(_) => Ok(Input::Dense(last.forward_activated(operator, &x, pass, Dropout::NONE)?)),
+            None => last.before_last_map(operator, &x, pass),
         }
     }
 
