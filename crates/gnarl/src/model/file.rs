@@ -143,7 +143,8 @@ impl Description {
             (Task::Graph, ..) => {
                 let classifier = GraphClassifier::new(&plan.classifier(), &shape, 0)?;
                 fill(classifier.params(), tensors)?;
-                Learned::Graphs(classifier)
+                let degrees = self.node_features.and_then(NodeFeatures::degrees);
+                Learned::Graphs(WhiteBox::of_graphs(classifier, plan.model.operator, degrees)?)
             }
             (Task::Node, Some(_), Some(policy)) => {
                 let exits = ExitNetwork::new(&plan.network, &shape, 0)?;

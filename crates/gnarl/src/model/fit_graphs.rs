@@ -17,8 +17,10 @@ use super::options::FitOptions;
 use super::report::{FitReport, FreshHeadReport, refused};
 use crate::augment::transform::{copy_all, transform_all};
 use crate::augment::{Copies, GraphTransform};
+use crate::classifier::Classifier;
 use crate::error::Result;
 use crate::features::{FeatureScaling, Scaler};
+use crate::inference::{CleanInputs, Reading};
 use crate::nn::GraphClassifier;
 use crate::train::{Trained, Watch};
 
@@ -83,6 +85,35 @@ impl SetSource {
 
     pub(super) fn inputs(&self) -> Inputs {
         Inputs { own_features: self.node_features == NodeFeatures::Own, node_features: Some(self.node_features) }
+    }
+
+    /// How answers are read off a classifier that was just trained: what is learned of clean graphs is learned from the training graphs
+    /// of a split, and settings left to validation graphs are chosen on those.
+    pub(super) fn read_off(
+        &self,
+        plan: &Plan,
+        classifier: &dyn Classifier,
+        scaler: &Scaler,
+        split: &Split,
+        seed: u64,
+    ) -> Result<Reading> {
+        let inference = plan.model.inference;
+        if inference.is_plain() {
+            return Ok(Reading::default());
+        }
+        let scaled = |graphs: &[u32], of: &[Graph]| -> Result<Vec<Graph>> {
+            graphs.iter().map(|&g| Ok(scaler.scaled(&of[g as usize])?)).collect()
+        };
+        let training = scaled(split.train(), &self.training)?;
+        let clean: Vec<&Graph> = training.iter().collect();
+        let reading = inference.fit_to(classifier, CleanInputs::Graphs(&clean))?;
+        if !inference.tunes() {
+            return Ok(reading);
+        }
+        let (graphs, classes) = self.labelled(split.val());
+        let validation = scaled(&graphs, &self.graphs)?;
+        let labelled: Vec<(&Graph, u32)> = validation.iter().zip(classes).collect();
+        reading.tuned_on_graphs(classifier, &labelled, seed)
     }
 
     /// The labelled ones among these graphs, and their classes.

@@ -88,6 +88,13 @@ impl Plan {
     /// Refuses a set whose features a changed structure leaves as they are, for a backbone that sees nothing else.
     pub(super) fn check_features(&self, own_features: bool) -> Result<()> {
         let method = self.model.augment.method();
+        if !own_features && self.model.inference.method().part() == Some(Perturbed::Features) {
+            let why = format!(
+                "{} looks around among features, and the graphs have none of their own; let neighbours differ in structure",
+                self.model.inference
+            );
+            return Err(Error::setting("inference-on", why));
+        }
         if !own_features && matches!(self.model.augment, Augment::FeatureMask(_)) {
             let why = format!("{} masks features, and the graphs have none of their own", self.model.augment);
             return Err(Error::setting("augment", why));
@@ -363,15 +370,6 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
                     "model",
                     format!(
                         "{backbone} is trained one learner after the other on the nodes of one graph; choose another for a set of graphs"
-                    ),
-                );
-            }
-            if !model.inference.is_plain() {
-                return no(
-                    "inference",
-                    format!(
-                        "{} reads answers off the nodes of one graph; a set of graphs is answered plainly",
-                        model.inference
                     ),
                 );
             }

@@ -10,6 +10,7 @@
 //! | [`summary`] | means and deviations over runs |
 
 pub mod attack;
+mod attack_set;
 pub mod axes;
 pub mod robustness;
 pub mod summary;

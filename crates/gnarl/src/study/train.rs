@@ -295,12 +295,9 @@ impl<'a> Judge<'a> {
         let content = &self.on.content;
         let predictions = fitted.predict(content)?;
         let test_accuracy = fitted.accuracy_on(&predictions, content, split.test())?;
-        let plain_test_accuracy = match content {
-            Content::Graph(graph) if !fitted.reading().is_plain() => {
-                let plain = fitted.predict_plainly(graph)?;
-                fitted.accuracy_on(&plain, content, split.test())?
-            }
-            _ => None,
+        let plain_test_accuracy = match fitted.reading().is_plain() {
+            false => fitted.accuracy_on(&fitted.predict_plainly(content)?, content, split.test())?,
+            true => None,
         };
         let exits = match (content, &self.structure) {
             (Content::Graph(graph), Some(structure)) => fitted
