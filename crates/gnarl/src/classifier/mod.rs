@@ -72,7 +72,10 @@ pub struct WhiteBox {
 enum Body {
     Nodes(Network),
     /// Of graphs; with the last column of one-hot degrees, where those are its features.
-    Graphs { classifier: GraphClassifier, degrees: Option<usize> },
+    Graphs {
+        classifier: GraphClassifier,
+        degrees: Option<usize>,
+    },
 }
 
 impl WhiteBox {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::robust_crf::SIGMAS;
 use super::{
-    Around, CleanEdges, CleanFeatures, CleanGraphs, CleanInputs, Crf, Inference, Method, ON, Perturbed, Prior,
+    Around, CleanEdges, CleanFeatures, CleanGraphs, CleanInputs, Crf, Inference, Input, Method, ON, Perturbed, Prior,
     STOP_EARLY, TUNED,
 };
 use crate::classifier::Classifier;
@@ -154,7 +154,7 @@ impl Method for CleanCrf {
         self.tune
     }
 
-    fn candidates(&self) -> Vec<Inference> {
+    fn candidates(&self, _: Input) -> Vec<Inference> {
         SIGMAS.iter().map(|&sigma| Self { sigma: Some(sigma), ..*self }.into()).collect()
     }
 }

@@ -124,11 +124,7 @@ impl<'a> Eye<'a> {
         let (ku, kv) = (self.kinds[u as usize], self.kinds[v as usize]);
         let busier = self.graph.degree(u).max(self.graph.degree(v)) + usize::from(put_in);
         let shared = self.graph.neighbours(u).iter().filter(|&&w| self.graph.has_edge(w, v)).count();
-        Sight {
-            kinds: ku.min(kv) * self.num_kinds + ku.max(kv),
-            shared: class_of(shared),
-            busier: class_of(busier),
-        }
+        Sight { kinds: ku.min(kv) * self.num_kinds + ku.max(kv), shared: class_of(shared), busier: class_of(busier) }
     }
 }
 
@@ -208,7 +204,8 @@ impl CleanGraphs {
     /// Refuses what no graphs could have taught, as from a broken file.
     pub(super) fn check(&self) -> Result<()> {
         let side = self.num_kinds();
-        let sizes = side > 0 && side * side == self.kinds.len() && [self.shared.len(), self.busier.len()] == [COUNTS; 2];
+        let sizes =
+            side > 0 && side * side == self.kinds.len() && [self.shared.len(), self.busier.len()] == [COUNTS; 2];
         let mut tables = self.kinds.iter().chain(&self.shared).chain(&self.busier);
         let shares = [Some(self.spread), self.trusted].into_iter().flatten().all(|s| (0.0..=1.0).contains(&s));
         match sizes && shares && tables.all(|x| x.is_finite()) {

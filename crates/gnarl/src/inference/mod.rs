@@ -103,9 +103,14 @@ pub trait Method {
         false
     }
 
-    /// What tuning tries, the setting that changes least first.
-    fn candidates(&self) -> Vec<Inference> {
+    /// What tuning tries on an input of this kind, the setting that changes least first.
+    fn candidates(&self, _of: Input) -> Vec<Inference> {
         Vec::new()
+    }
+
+    /// The same with open settings that mean something else around the graphs of a set filled in; `None` where there are none.
+    fn on_sets(&self) -> Option<Inference> {
+        None
     }
 }
 
@@ -124,6 +129,11 @@ impl Inference {
     /// With neighbours that differ in this part, where that was left open.
     pub fn on(self, part: Perturbed) -> Self {
         self.method().on(part)
+    }
+
+    /// With what is usual around the graphs of a set, where settings are open.
+    pub fn on_sets(self) -> Self {
+        self.method().on_sets().unwrap_or(self)
     }
 
     /// Whether sigma and radius are to be chosen on the validation nodes of every input ([`Reading::tuned`]).
@@ -146,6 +156,15 @@ impl Inference {
         self.check()?;
         Reading::new(*self, self.method().learn(model, clean)?)
     }
+}
+
+/// What an input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// One large graph whose nodes are classified.
+    Nodes,
+    /// A graph of a set.
+    GraphOfSet,
 }
 
 /// What a model was trained on, as the model takes it: clean inputs to learn from.
@@ -209,7 +228,7 @@ const UPDATES: Setting =
 const RADIUS: Setting = Setting::new(
     "radius",
     "X",
-    "radius of the ball: a norm of features, or a share of edges [default: the thesis' for the dataset]",
+    "radius of the ball: a norm of features, or a share of edges [default: the thesis' for the dataset, of a graph of a set 0.1 of its edges]",
 );
 const STOP_EARLY: Setting =
     Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [default: false]");

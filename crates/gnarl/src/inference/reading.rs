@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::crf::Crf;
-use super::{Inference, Plain, Prior, reduced};
+use super::{Inference, Input, Plain, Prior, reduced};
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 use crate::train::argmax;
@@ -94,6 +94,10 @@ impl Reading {
             return Crf::new(1.0).output(model.scores(graph)?);
         };
         crf.check()?;
+        // A graph without nodes is its own and only neighbour.
+        if graph.num_nodes() == 0 {
+            return crf.output(model.scores(graph)?);
+        }
         if let Some(white) = model.white_box().filter(|white| !white.reads_degrees())
             && let Some(answer) = reduced::answer(&crf, white, &around, graph, seed)?
         {
@@ -112,7 +116,7 @@ impl Reading {
         if !nodes.iter().any(|&u| labels.get(u).is_some()) {
             return Err(refused("tuning chooses on labelled validation nodes, and there are none".into()));
         }
-        self.best(|reading| Ok(num_right(&reading.answer(model, graph, seed)?, nodes, labels)))
+        self.best(Input::Nodes, |reading| Ok(num_right(&reading.answer(model, graph, seed)?, nodes, labels)))
     }
 
     /// The same with what is best on labelled graphs of a set.
@@ -123,7 +127,7 @@ impl Reading {
         if graphs.is_empty() {
             return Err(refused("tuning chooses on labelled validation graphs, and there are none".into()));
         }
-        self.best(|reading| {
+        self.best(Input::GraphOfSet, |reading| {
             let is_right = |(graph, class): &(&Graph, u32)| -> Result<usize> {
                 let answer = reading.answer(model, graph, seed)?;
                 Ok(usize::from(argmax(answer.row(0)) == *class as usize))
@@ -133,9 +137,9 @@ impl Reading {
     }
 
     /// Of the settings that tuning tries, the first with the most right answers.
-    fn best(&self, num_right: impl Fn(&Self) -> Result<usize>) -> Result<Self> {
+    fn best(&self, of: Input, num_right: impl Fn(&Self) -> Result<usize>) -> Result<Self> {
         let mut best: Option<(usize, Self)> = None;
-        for candidate in self.inference.method().candidates() {
+        for candidate in self.inference.method().candidates(of) {
             let tried = Self { inference: candidate, prior: self.prior.clone() };
             let right = num_right(&tried)?;
             if best.as_ref().is_none_or(|(so_far, _)| right > *so_far) {

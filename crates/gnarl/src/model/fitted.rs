@@ -188,8 +188,7 @@ impl Fitted {
     /// that is what the model was trained on, else from all of them.
     pub fn with_inference(mut self, inference: Inference, on: &Content, is_trained_on: bool) -> Result<Self> {
         let settled = self.plan.model.inference(inference).settled_for(on);
-        settled.plan(self.task())?;
-        let inference = settled.inference;
+        let inference = settled.plan(self.task())?.model.inference;
         let refuse = |what: &str| Err(GraphError::argument("inference", what).into());
         if inference.tunes() && !is_trained_on {
             return refuse("tuning needs validation items, and none of these are known to be such");
@@ -278,13 +277,15 @@ impl Fitted {
     fn probabilities(&self, content: &Content, reading: &Reading) -> Result<DenseMatrix<f32>> {
         let refuse = |what: &str| Err(GraphError::argument("predict", what).into());
         match (content, &self.learned) {
-            (Content::Graphs(set), Learned::Graphs(network)) => match (network.graph_classifier(), reading.is_plain()) {
-                (Some(classifier), true) => batches::probabilities(classifier, &self.graph_data(set.graphs())?),
-                _ => {
-                    let prepared = set.graphs().par_iter().map(|g| self.prepared(g)).collect::<Result<Vec<_>>>()?;
-                    self.read_graphs(&prepared, reading)
+            (Content::Graphs(set), Learned::Graphs(network)) => {
+                match (network.graph_classifier(), reading.is_plain()) {
+                    (Some(classifier), true) => batches::probabilities(classifier, &self.graph_data(set.graphs())?),
+                    _ => {
+                        let prepared = set.graphs().par_iter().map(|g| self.prepared(g)).collect::<Result<Vec<_>>>()?;
+                        self.read_graphs(&prepared, reading)
+                    }
                 }
-            },
+            }
             (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => {
                 reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)
             }

@@ -131,6 +131,7 @@ impl Model {
     pub fn plan(&self, task: Task) -> crate::Result<Plan> {
         self.check_choices()?;
         refuse(self, task)?;
+        let inference = if task == Task::Graph { self.inference.on_sets() } else { self.inference };
         let network = network(self, task);
         let training = training(self, &network, task);
         let features = self.features.unwrap_or(FeatureScaling::Auto);
@@ -169,6 +170,7 @@ impl Model {
                 patience: training.patience,
                 batch_size: (task == Task::Graph).then_some(batch_size),
             },
+            inference,
             ..*self
         };
         let plan =

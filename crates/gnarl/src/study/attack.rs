@@ -213,7 +213,13 @@ pub(super) fn refused(what: &str) -> Error {
 }
 
 /// The attacker's own model: a GCN with its usual training.
-pub(super) fn fit_surrogate(on: &Content, epochs: usize, split: &Split, seed: u64, watch: &Watch<'_>) -> Result<Fitted> {
+pub(super) fn fit_surrogate(
+    on: &Content,
+    epochs: usize,
+    split: &Split,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Fitted> {
     let model = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).epochs(epochs);
     let ready = model.ready("surrogate", on, FitOptions::default())?;
     // A seed of its own: the surrogate of a GCN must not be that GCN.

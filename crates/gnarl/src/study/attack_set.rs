@@ -10,7 +10,9 @@ use gnarl_graph::random::mix;
 use gnarl_graph::{Content, Graph, GraphSet, Split};
 use rayon::prelude::*;
 
-use super::attack::{AttackRun, AttackStudy, DefendedRun, Known, Mode, Verdict, answers, fit_surrogate, labelled, refused};
+use super::attack::{
+    AttackRun, AttackStudy, DefendedRun, Known, Mode, Verdict, answers, fit_surrogate, labelled, refused,
+};
 use crate::attack::{Attack, Attacked, Scene};
 use crate::classifier::Classifier;
 use crate::error::Result;
