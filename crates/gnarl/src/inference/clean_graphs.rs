@@ -54,7 +54,7 @@ const MOST_PUT_IN: f64 = 0.5;
 /// Steps towards the most likely share.
 const STEPS: usize = 30;
 /// Of clean graphs, the share that is taken for clean whatever their edges look like.
-const TAKEN_FOR_CLEAN: f64 = 0.95;
+const TAKEN_FOR_CLEAN: f64 = 0.99;
 /// Shares of edges to put in, in a trial; nothing first, which must do no harm.
 const TRIAL_SHARES: [f64; 5] = [0.0, 0.05, 0.1, 0.2, 0.4];
 /// Neighbours of a graph in a trial, and no neighbours of those: enough to see whether they help.
