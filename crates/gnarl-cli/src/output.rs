@@ -160,9 +160,9 @@ pub fn bars(counts: &[usize]) -> String {
 /// What the tests of an inference's own assumption came to, in words; nothing where there was none.
 pub fn untrusted(untrusted: Option<usize>, runs: usize) -> Option<String> {
     match untrusted? {
-        0 => Some("its idea of clean inputs held on the training graph".into()),
+        0 => Some("its idea of clean inputs held on what was trained on".into()),
         all if all == runs => {
-            Some("its idea of clean inputs did not hold on the training graph: answers are plain".into())
+            Some("its idea of clean inputs did not hold on what was trained on: answers are plain".into())
         }
         some => {
             Some(format!("its idea of clean inputs did not hold in {some} of {runs} runs: answers there are plain"))

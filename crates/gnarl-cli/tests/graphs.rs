@@ -419,9 +419,8 @@ fn what_is_wrong_is_said_in_one_line() {
         let e = refusal(&[&["train", "--data", "karate", "--augment", "retrain"], model, &more].concat());
         assert!(e.contains(what), "{e}");
     }
-    assert!(
-        fail(&["--inference", "robust-crf"]).contains("inference: robust-crf reads answers off the nodes of one graph")
-    );
+    let e = refusal(&args(&dir, "imdb-binary", &["--inference", "robust-crf", "--inference-on", "features"]));
+    assert!(e.contains("inference-on: robust-crf looks around among features, and the graphs have none"), "{e}");
     assert!(fail(&["--protocol", "largest-component"]).contains("largest-component splits the nodes of one graph"));
     for data in ["mutag", "imdb-binary"] {
         let e = refusal(&args(&dir, data, &["--features", "row-normalised"]));
@@ -602,4 +601,49 @@ fn exits_and_policies_of_graphs_are_reported_and_saved() {
     assert!(e.contains("size goes by how large graphs of a set are, and this is one graph"), "{e}");
     let e = refusal(&["train", "--data", "karate", "--model", "gin", "--depth", "admp-st", "--policy", "pool,size"]);
     assert!(e.contains("size goes by how large graphs of a set are, and this is one graph"), "{e}");
+}
+
+/// Attacks, inference and robustness on sets, with defaults.
+#[test]
+fn sets_are_attacked_defended_and_measured() {
+    let dir = sets();
+    let folder = dir.path().to_str().unwrap();
+    let on = |command: &'static str, data: &'static str, more: &[&'static str]| {
+        let common =
+            [command, "--data", data, "--model", "gin", "--epochs", "20", "--hidden", "8", "--data-dir", folder];
+        common.iter().chain(more).map(|s| s.to_string()).collect::<Vec<String>>()
+    };
+    let run = |words: Vec<String>| json(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let noisy = run(on("attack", "mutag", &["--attack", "gaussian", "--inference", "clean-crf"]));
+    assert_eq!(noisy["attacked_accuracy"]["runs"].as_array().unwrap().len(), 10, "all folds");
+    assert!(noisy["runs"][0]["features"]["nodes"].as_u64().unwrap() > 0);
+    assert!(mean(&noisy["defended"]["clean_difference"]).abs() < 1e-9, "clean graphs are their own neighbours");
+    let flips = run(on("attack", "imdb-binary", &["--attack", "random-flips", "--budget", "0.5", "--runs", "2"]));
+    assert_eq!(flips["runs"].as_array().unwrap().len(), 2);
+    assert!(
+        flips["runs"][0]["edges_removed"].as_u64().unwrap() + flips["runs"][0]["edges_added"].as_u64().unwrap() > 0
+    );
+    for (data, target) in [("mutag", "features"), ("imdb-binary", "structure")] {
+        let found = run(on("robustness", data, &["--samples", "5"]));
+        assert_eq!((found["target"].as_str(), found["curve"].as_array().unwrap().len()), (Some(target), 2), "{data}");
+        assert!(found["curve"][1]["mean"].as_f64().unwrap() >= 0.0);
+    }
+    let axes = run(on("axes", "mutag", &["--alone", "--attack", "gaussian", "--runs", "2"]));
+    assert!(axes.to_string().contains("attacked_minus_plain"), "{axes}");
+    let refused = |words: Vec<String>| refusal(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    let e = refused(on("attack", "imdb-binary", &["--attack", "gaussian"]));
+    assert!(
+        e.contains("gaussian changes features, and the graphs have none of their own; attack their edges by"),
+        "{e}"
+    );
+    let e = refused(on("attack", "mutag", &["--attack", "dice"]));
+    assert!(e.contains("dice goes by the classes of nodes, and the graphs of a set have none"), "{e}");
+    let file = dir.path().join("kept.safetensors");
+    let file = file.to_str().unwrap();
+    json(&args(&dir, "mutag", &["--runs", "1", "--inference", "robust-crf", "--save", file]));
+    let kept = json(&["predict", "--load", file, "--data", "mutag", "--data-dir", folder]);
+    assert_eq!(kept["inference"]["kind"], "robust-crf");
+    assert!(kept["plain_test_accuracy"].is_number(), "{kept}");
+    let other = json(&["predict", "--load", file, "--data", "mutag", "--data-dir", folder, "--inference", "clean-crf"]);
+    assert_eq!(other["inference"]["kind"], "clean-crf");
 }

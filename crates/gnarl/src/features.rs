@@ -22,6 +22,15 @@ gnarl_graph::named! {
     }
 }
 
+/// One-hot degrees of a graph, one entry a row: column `min(degree, max)` of `max + 1`. What stands for features in a set of graphs
+/// that has none.
+pub fn one_hot_degrees(graph: &Graph, max: usize) -> Features {
+    let n = graph.num_nodes();
+    let columns = (0..n as u32).map(|u| graph.degree(u).min(max) as u32).collect();
+    let one_hot = CsrMatrix::new(max + 1, (0..=n as u64).collect(), columns, vec![1f32; n]);
+    Features::Sparse(one_hot.expect("one column below max + 1 in each row"))
+}
+
 /// What features look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

@@ -115,14 +115,22 @@ impl Seen {
     }
 }
 
-/// The same graph with noise on its features; a set as it is.
+/// The same graph, or graphs of a set, with noise on features.
 fn with_noise(content: &Content) -> Content {
-    let Content::Graph(graph) = content else { return content.clone() };
-    let Some(Features::Dense(words)) = graph.features() else { return content.clone() };
     let rng = &mut stream(1, "noise on words", 0);
-    let noisy = words.data().iter().map(|x| x + rng.random_range(-0.3f32..0.3)).collect();
-    let noisy = DenseMatrix::new(words.num_rows(), words.num_cols(), noisy).unwrap();
-    Content::Graph(graph.clone().with_features(Features::Dense(noisy)).unwrap())
+    let mut noisy = |graph: &Graph| {
+        let Some(Features::Dense(words)) = graph.features() else { return graph.clone() };
+        let noisy = words.data().iter().map(|x| x + rng.random_range(-0.3f32..0.3)).collect();
+        let noisy = DenseMatrix::new(words.num_rows(), words.num_cols(), noisy).unwrap();
+        graph.clone().with_features(Features::Dense(noisy)).unwrap()
+    };
+    match content {
+        Content::Graph(graph) => Content::Graph(noisy(graph)),
+        Content::Graphs(set) => {
+            let graphs = set.graphs().iter().map(noisy).collect();
+            Content::Graphs(GraphSet::new(graphs, set.labels().clone(), None).unwrap())
+        }
+    }
 }
 
 fn tensors(bytes: &[u8]) -> BTreeMap<String, (Vec<usize>, Vec<u8>)> {

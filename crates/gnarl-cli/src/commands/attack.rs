@@ -1,4 +1,5 @@
-//! `gnarl attack`: fit a model, change its graph within a budget, and say how many of its answers turn wrong.
+//! `gnarl attack`: fit a model, change its graph within a budget, or each graph of a set within its own, and say how many of its answers
+//! turn wrong.
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
@@ -28,18 +29,18 @@ pub struct AttackArgs {
     pub model: ModelArgs,
     #[command(flatten)]
     pub attack: AttackOptions,
-    /// evasion (a trained model's input is attacked) or poisoning (the graph it is trained on)
+    /// evasion (a trained model's input is attacked) or poisoning (the graph, or the graphs of a set, that it is trained on)
     #[arg(long, default_value = "evasion", help_heading = "The attack")]
     pub mode: Mode,
     /// Let the attacker look into a GCN of their own instead of the model; when poisoning that is always so
     #[arg(long, help_heading = "The attack")]
     pub surrogate: bool,
-    /// What the attacker takes for the classes of nodes that are not for training: true, or predicted by the model looked into
+    /// What the attacker takes for the classes of items that are not for training: true, or predicted by the model looked into
     #[arg(long, value_name = "KIND", default_value = "true", help_heading = "The attack")]
     pub labels: Known,
-    /// Runs, each with its own seed and, where there are several, its own split
-    #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
-    pub runs: usize,
+    /// Runs, each with its own seed and, where there are several, its own split; of a set, its first folds [default: 1, of a set all folds]
+    #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub runs: Option<usize>,
 }
 
 /// The attack and its settings, as the library's list has them.
@@ -124,13 +125,13 @@ pub struct AttackReport {
     data: String,
     model: String,
     attack: &'static str,
-    /// Of the clean model on the clean graph, by a plain forward pass.
+    /// Of the clean model on clean inputs, by a plain forward pass.
     test_accuracy: Accuracy,
     #[serde(skip_serializing_if = "Option::is_none")]
     val_accuracy: Option<Accuracy>,
     clean_accuracy: Accuracy,
     attacked_accuracy: Accuracy,
-    /// Per cent of the test nodes that were right before and are wrong after.
+    /// Per cent of the test nodes or graphs that were right before and are wrong after.
     success_rate: Accuracy,
     /// The same inputs under the model's inference.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,12 +150,12 @@ pub struct AttackReport {
 pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<output::Either<SpecReport, AttackReport>> {
     // A wrong option should not wait for the data.
     let attack = args.attack.attack()?;
-    let (data, benchmark) = args.model.benchmark(global, args.runs)?;
+    let (data, benchmark) = args.model.benchmark_of(global, args.runs.unwrap_or(1), args.runs.unwrap_or(usize::MAX))?;
     let task = benchmark.content.task();
-    if task == Task::Graph {
-        let what = format!("{} is a set of graphs, and attacks need one graph", data.name);
-        return Err(Error::argument("attack", what).into());
-    }
+    let runs = match task {
+        Task::Node => args.runs.unwrap_or(1),
+        Task::Graph => benchmark.splits.len(),
+    };
     let (mode, surrogate, known) = (args.mode, args.surrogate, args.labels);
     // The inference is set on what is attacked before the recipe fills in its radius.
     let model =
@@ -165,14 +166,14 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<output::Either<
     if !args.model.policy.is_empty() && args.model.policy.len() > 1 {
         return Err(Error::argument("--policy", "an attacked model takes its exits by one policy").into());
     }
-    let study = AttackStudy { model, attack, mode, surrogate, known, runs: args.runs, seed: global.seed };
+    let study = AttackStudy { model, attack, mode, surrogate, known, runs, seed: global.seed };
     study.check()?;
     let bar =
         progress::steps(&format!("{attack} against {} on {}", model.backbone, data.name), study.epochs(&benchmark)?);
     let result = study.run(&benchmark, &Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() })?;
     bar.finish_and_clear();
     if result.runs.is_empty() {
-        return Err(Interrupted { finished: 0, asked: args.runs }.into());
+        return Err(Interrupted { finished: 0, asked: runs }.into());
     }
     let count = result.runs.len() as f64;
     Ok(output::Either::Right(AttackReport {
@@ -198,7 +199,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<output::Either<
             mode,
             surrogate,
             labels: known,
-            runs: args.runs,
+            runs,
             seed: global.seed,
         },
         runs: result.runs,

@@ -8,7 +8,6 @@ use gnarl::attack::Attack;
 use gnarl::model::Model;
 use gnarl::study::axes::{AxesStudy, Combination, Judged, Outcome};
 use gnarl::train::Watch;
-use gnarl_graph::Error;
 use gnarl_graph::dataset::Task;
 use serde::Serialize;
 
@@ -66,10 +65,6 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<Sp
     let attack = attack.transpose()?;
     let (data, benchmark) = args.model.benchmark(global, args.runs)?;
     let task = benchmark.content.task();
-    if let (Some(attack), Task::Graph) = (attack, task) {
-        let what = format!("{attack} needs one graph, and {} is a set of graphs", data.name);
-        return Err(Error::argument("--attack", what).into());
-    }
     let model = args.model.model(&data.name, task)?;
     if args.model.print_spec {
         return Ok(output::Either::Left(SpecReport::new(&model, task)?));

@@ -180,17 +180,17 @@ fn with_model(
     let recognised = fitted.recognised(data);
     if let Some(choice) = choice {
         let choice = thesis_inference(choice, &fitted.trained_on().dataset);
-        // What looks clean is learned from the graph that the model was trained on, where that is this one.
-        let on = recognised.as_ref().unwrap_or(&data.content).graph()?.clone();
-        fitted = fitted.with_inference(choice, &on, recognised.is_some())?;
+        // What looks clean is learned from what the model was trained on, where this is it.
+        let on = recognised.as_ref().unwrap_or(&data.content);
+        fitted = fitted.with_inference(choice, on, recognised.is_some())?;
     }
     let content = recognised.clone().unwrap_or_else(|| data.content.clone());
     let predictions = fitted.predict(&content)?;
     let test = Part::Test.of(&fitted.trained_on().split).to_vec();
     let all: Vec<u32> = (0..content.num_items() as u32).collect();
-    let plain = match &content {
-        Content::Graph(graph) if !fitted.reading().is_plain() => Some(fitted.predict_plainly(graph)?),
-        _ => None,
+    let plain = match fitted.reading().is_plain() {
+        false => Some(fitted.predict_plainly(&content)?),
+        true => None,
     };
     let judged =
         |predictions| fitted.accuracy_on(predictions, &content, if recognised.is_some() { &test } else { &all });

@@ -13,8 +13,8 @@ use gnarl::study::Accuracy;
 use gnarl::study::robustness::{RadiusReport, RobustnessStudy, RobustnessWatch};
 use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
-use gnarl_graph::Error;
 use gnarl_graph::dataset::Task;
+use gnarl_graph::{Content, Error};
 use serde::Serialize;
 
 use super::model::{ModelArgs, ProtocolName};
@@ -30,15 +30,16 @@ use crate::progress;
 pub struct RobustnessArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Radii, as in 1,5,10: of every node's features, or, with --target structure, numbers of flipped edges
-    #[arg(long, value_name = "X,…", value_delimiter = ',', required = true, allow_hyphen_values = true)]
+    /// Radii, as in 1,5,10: of every node's features, or, with --target structure, numbers of flipped edges, of a set in each graph
+    /// [default: 0.5,1 of features, 1,2 flips]
+    #[arg(long, value_name = "X,…", value_delimiter = ',', allow_hyphen_values = true)]
     pub epsilon: Vec<f64>,
-    /// Perturbed inputs drawn at each radius
+    /// Perturbed inputs drawn at each radius, of a set around each test graph
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub samples: usize,
-    /// What moves: features, structure, or both
-    #[arg(long, default_value = "features")]
-    pub target: Target,
+    /// What moves: features, structure, or both [default: features, structure where there are none]
+    #[arg(long)]
+    pub target: Option<Target>,
     /// The norm of a node's perturbation: 1, 2, inf, or any number of at least 1 [default: 2]
     #[arg(long, value_name = "P")]
     pub norm: Option<Norm>,
@@ -51,7 +52,7 @@ pub struct RobustnessArgs {
     /// Distances that count as an attacker's success
     #[arg(long, value_name = "X,…", value_delimiter = ',', default_value = "0.1,0.25,0.5", allow_hyphen_values = true)]
     pub sigma: Vec<f64>,
-    /// Runs, each a network of its own
+    /// Runs, each a network of its own; of a set, its first folds
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
     /// Write the curve over the radii to STEM.csv, STEM.svg and STEM.png
@@ -108,6 +109,9 @@ pub struct RobustnessReport {
     files: Vec<String>,
     #[serde(skip)]
     runs: usize,
+    /// What samples are drawn around, in words.
+    #[serde(skip)]
+    item: &'static str,
     #[serde(skip)]
     asked: usize,
 }
@@ -122,12 +126,12 @@ struct Radius {
 
 impl RobustnessArgs {
     /// The radii as settings, checked before anything is trained.
-    fn settings(&self, seed: u64) -> gnarl_graph::Result<Vec<Settings>> {
+    fn settings(&self, target: Target, seed: u64) -> gnarl_graph::Result<Vec<Settings>> {
         let refuse = |op: &'static str, what: &str| Err(Error::argument(op, what));
-        if self.target == Target::Structure && self.norm.is_some() {
+        if target == Target::Structure && self.norm.is_some() {
             return refuse("--norm", "is of features, and --target structure leaves them alone");
         }
-        if (self.target == Target::Both) != self.flips.is_some() {
+        if (target == Target::Both) != self.flips.is_some() {
             return refuse("--flips", "belongs to --target both, which needs it");
         }
         let law = match self.sampler {
@@ -136,14 +140,23 @@ impl RobustnessArgs {
         };
         let one = |&epsilon: &f64| {
             let ball = Ball::new(self.norm.unwrap_or(Norm::L2), epsilon, self.sampler)?;
-            let region = match (self.target, self.flips) {
+            let region = match (target, self.flips) {
                 (Target::Both, Some(flips)) => Region::Both { ball, flips, law },
                 (Target::Structure, _) => Region::Structure { flips: whole(epsilon)?, law },
                 _ => Region::Features(ball),
             };
             Ok(Settings { region, samples: self.samples, sigmas: self.sigma.clone(), seed })
         };
-        self.epsilon.iter().map(one).collect()
+        self.radii(target).iter().map(one).collect()
+    }
+
+    /// The radii, the usual ones where none were given.
+    fn radii(&self, target: Target) -> Vec<f64> {
+        match (self.epsilon.is_empty(), target) {
+            (false, _) => self.epsilon.clone(),
+            (true, Target::Structure) => vec![1.0, 2.0],
+            (true, Target::Features | Target::Both) => vec![0.5, 1.0],
+        }
     }
 }
 
@@ -159,13 +172,21 @@ fn whole(epsilon: f64) -> gnarl_graph::Result<usize> {
 
 /// Fits, then estimates and bounds at every radius.
 pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Either<SpecReport, RobustnessReport>> {
-    let settings = args.settings(global.seed)?;
+    // A wrong option should not wait for the data.
+    let asked = args.target.unwrap_or(Target::Features);
+    args.settings(asked, global.seed)?;
     let (data, benchmark) = args.model.benchmark(global, args.runs)?;
     let task = benchmark.content.task();
-    if task == Task::Graph {
-        let what = format!("{} is a set of graphs, and robustness is measured around one graph", data.name);
-        return Err(Error::argument("robustness", what).into());
-    }
+    let has_features = match &benchmark.content {
+        Content::Graph(graph) => graph.features().is_some(),
+        Content::Graphs(set) => set.graphs().iter().any(|graph| graph.features().is_some()),
+    };
+    let target = match args.target {
+        None if !has_features && args.norm.is_none() => Target::Structure,
+        _ => asked,
+    };
+    let settings = args.settings(target, global.seed)?;
+    let runs = if task == Task::Node { args.runs } else { benchmark.splits.len().min(args.runs) };
     let part = settings.first().map(|settings| RobustnessStudy::moved_part(&settings.region));
     let model = args.model.model_with(&data.name, task, |model| match part {
         Some(part) => model.inference(model.inference.on(part)),
@@ -174,9 +195,11 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Eit
     if args.model.print_spec {
         return Ok(output::Either::Left(SpecReport::new(&model, task)?));
     }
-    let study = RobustnessStudy { model, settings, runs: args.runs, seed: global.seed };
+    let study = RobustnessStudy { model, settings, runs, seed: global.seed };
     let plan = model.plan(task)?;
-    study.settings.iter().try_for_each(|settings| settings.check(benchmark.content.graph()?))?;
+    if let Content::Graph(graph) = &benchmark.content {
+        study.settings.iter().try_for_each(|settings| settings.check(graph))?;
+    }
     let total = study.epochs(&benchmark)? + 1 + study.settings.len() as u64;
     let bar = progress::steps(&format!("{} on {}", model.backbone, data.name), total);
     let watch = RobustnessWatch {
@@ -189,12 +212,13 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Eit
     if result.curve.is_empty() {
         return Err(Interrupted { finished: 0, asked }.into());
     }
-    let curve = args.epsilon.iter().zip(result.curve).map(|(&epsilon, found)| Radius { epsilon, found });
+    let radii = args.radii(target);
+    let curve = radii.iter().zip(result.curve).map(|(&epsilon, found)| Radius { epsilon, found });
     let mut report = RobustnessReport {
         data: data.name.clone(),
         model: model.backbone.to_string(),
-        target: args.target,
-        norm: (args.target != Target::Structure).then(|| args.norm.unwrap_or(Norm::L2)),
+        target,
+        norm: (target != Target::Structure).then(|| args.norm.unwrap_or(Norm::L2)),
         sampler: args.sampler,
         samples: args.samples,
         test_accuracy: result.test_accuracy,
@@ -209,11 +233,15 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Eit
             protocol: args.model.protocol,
             recipe: args.model.recipe,
             model: plan.model,
-            runs: args.runs,
+            runs,
             seed: global.seed,
         },
         files: Vec::new(),
-        runs: args.runs,
+        runs,
+        item: match task {
+            Task::Node => "",
+            Task::Graph => " around each test graph",
+        },
         asked,
     };
     report.estimate_seconds = report.curve.iter().map(|radius| radius.found.seconds).sum();
@@ -305,8 +333,8 @@ impl RobustnessReport {
 impl Report for RobustnessReport {
     fn text(&self) -> String {
         let mut text = format!(
-            "{} on {}: test accuracy {}, {} run{}\n{}, {} samples at each radius\n\
-             distance: of class probabilities, Frobenius over 2 sqrt(n), at most 0.707; in brackets 95 % intervals\n\n",
+            "{} on {}: test accuracy {}, {} run{}\n{}, {} samples at each radius{}\n\
+             distance: of class probabilities, Frobenius over 2 sqrt(answers), at most 0.707; in brackets 95 % intervals\n\n",
             self.model,
             self.data,
             self.test_accuracy.as_ref().map_or_else(|| "-".into(), Accuracy::text),
@@ -314,6 +342,7 @@ impl Report for RobustnessReport {
             if self.runs == 1 { "" } else { "s" },
             self.what_moves(),
             self.samples,
+            self.item,
         );
         let mut headers: Vec<String> = [">epsilon", ">mean distance", ">classes changed, %"].map(String::from).into();
         let sigmas = self.curve.iter().take(1).flat_map(|r| &r.found.pooled.exceedances);

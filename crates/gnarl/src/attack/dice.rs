@@ -66,6 +66,10 @@ impl Method for Dice {
         Ok(flipped(graph, &order)?)
     }
 
+    fn needs_node_classes(&self) -> bool {
+        true
+    }
+
     fn budget(&self) -> gnarl_graph::Result<Budget> {
         edges(self.budget)
     }

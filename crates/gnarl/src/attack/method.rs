@@ -28,6 +28,11 @@ pub trait Method {
         false
     }
 
+    /// Whether it goes by the classes of nodes, which the graphs of a set do not have.
+    fn needs_node_classes(&self) -> bool {
+        false
+    }
+
     /// Whether it follows a model's gradients.
     fn needs_gradients(&self) -> bool {
         false
@@ -56,7 +61,8 @@ pub struct Scene<'a> {
     pub graph: &'a Graph,
     /// The model to fool, or one to practise on in its place; none for an attack that looks at no model.
     pub model: Option<&'a dyn Classifier>,
-    /// The nodes whose answers are to become wrong, and what the attacker takes for their classes.
+    /// The answers that are to become wrong, by their row of the model's scores, and what the attacker takes for their classes: nodes,
+    /// or row 0 of a model that classifies graphs.
     pub targets: &'a [(u32, u32)],
     /// What the attacker takes for the classes of all nodes.
     pub labels: Option<&'a Labels>,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::loss::{Loss, Objective, Standing};
 use super::method::{Method, Scene, refused};
-use crate::classifier::{Reduced, WhiteBox};
+use crate::classifier::{Classifier, Reduced, WhiteBox};
 use crate::error::Result;
 use crate::nn::{Input, Propagation};
 use crate::perturb::rows::{scale_to, shrink_to, write_row};
@@ -121,12 +121,12 @@ impl Method for PgdFeatures {
         let model = scene.white_box::<Self>()?;
         let targets = scene.some_targets::<Self>()?;
         let features = scene.graph.features().ok_or_else(|| refused("the graph has no features to attack"))?;
-        if features.num_cols() == 0 {
+        if features.num_cols() == 0 || features.num_rows() == 0 {
             return Ok(scene.graph.clone());
         }
         let field = Field::new(model, scene.graph, features, self.feature_budget()?.radii(features), self.support)?;
         let clean = field.scores(&field.base)?;
-        let objective = Objective::new(self.loss, targets, &clean, model.network().num_classes());
+        let objective = Objective::new(self.loss, targets, &clean, model.num_classes());
         let mut best = (objective.standing(&clean), field.nothing());
         for start in 0..self.starts {
             let from = if start == 0 { field.nothing() } else { field.random_start(seed, start as u64) };
@@ -405,7 +405,7 @@ mod tests {
     use super::*;
     use crate::attack::testing::{accuracy, graph, targets, trained, untrained};
     use crate::attack::{Attack, Attacked};
-    use crate::classifier::{Classifier, to_matrix};
+    use crate::classifier::to_matrix;
     use crate::nn::Backbone;
 
     fn run(model: &dyn Classifier, graph: &Graph, pgd: PgdFeatures) -> Attacked {

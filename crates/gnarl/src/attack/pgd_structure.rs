@@ -4,6 +4,8 @@
 //! loss and back to variables that sum to at most the budget. In the first part of the search pairs that were left at zero make room for
 //! new ones, so that many more are seen than are held. In the end the variables are rounded: whole flips are drawn with
 //! them as probabilities, the largest ones are tried besides, and the best rounding is kept. Memory grows with edges plus block, never with nodes squared.
+//!
+//! Of a graph of a set whose degrees stand for features, the ascent takes these as they are, and roundings are judged by the flipped graph's own.
 
 use std::collections::HashSet;
 
@@ -209,21 +211,30 @@ impl<'a> Search<'a> {
         grads.get(&flips).map_or_else(|| Ok(vec![0.0; count]), |g| Ok(g.to_vec1::<f32>()?))
     }
 
+    /// The scores of the graph with these flips. Where features are read off the edges, the relaxation had them stay.
+    fn scores_of(&self, chosen: &[usize]) -> Result<Vec<f32>> {
+        if self.model.reads_degrees() {
+            let pairs: Vec<Pair> = chosen.iter().map(|&i| self.relaxed.pairs()[i]).collect();
+            return Ok(self.model.scores(&flipped(self.graph, &pairs)?)?.data().to_vec());
+        }
+        let mut whole = vec![0.0; self.flips.len()];
+        chosen.iter().for_each(|&i| whole[i] = 1.0);
+        self.scores(whole)
+    }
+
     /// The best of the largest variables and `roundings` draws with the variables as probabilities, each within the budget.
     fn round(&self, objective: &Objective<'_>, budget: usize, roundings: usize, rng: &mut Rng) -> Result<Vec<Pair>> {
         let mut order: Vec<usize> = (0..self.flips.len()).filter(|&i| self.flips[i] > UNUSED).collect();
         // Of equals the first pair: the order does not depend on how it was found.
         order.sort_by(|&a, &b| self.flips[b].total_cmp(&self.flips[a]).then(a.cmp(&b)));
-        let mut best = (objective.standing(&self.scores(vec![0.0; self.flips.len()])?), Vec::new());
+        let mut best = (objective.standing(&self.scores_of(&[])?), Vec::new());
         for rounding in 0..=roundings {
             let mut chosen: Vec<usize> = match rounding {
                 0 => order.clone(),
                 _ => order.iter().copied().filter(|&i| rng.random::<f32>() < self.flips[i]).collect(),
             };
             chosen.truncate(budget);
-            let mut whole = vec![0.0; self.flips.len()];
-            chosen.iter().for_each(|&i| whole[i] = 1.0);
-            let standing = objective.standing(&self.scores(whole)?);
+            let standing = objective.standing(&self.scores_of(&chosen)?);
             if standing.beats(&best.0) {
                 best = (standing, chosen);
             }

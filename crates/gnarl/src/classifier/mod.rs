@@ -1,14 +1,17 @@
-//! A trained model as attacks, measures of robustness and inference see it: a graph goes in, class scores come out.
+//! A trained model as attacks, measures of robustness and inference see it: a graph goes in, class scores come out, one row for each
+//! node or, of a classifier of graphs, one row in all. Whatever works on a [`Classifier`] works around the graphs of a set, one at a time.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | this one | the trait, functions as classifiers, networks with gradients |
 //! | [`early_exit`] | a network with exits and the policy that says which is taken |
+//! | [`graph_exits`] | the same for graphs of a set, one at a time |
 //!
 //! Features enter as the network sees them. Where a recipe scales them, scale the graph's once
 //! ([`Scaler::apply`](crate::features::Scaler::apply)), before anything is done to it.
 
 pub mod early_exit;
+pub mod graph_exits;
 
 use std::sync::OnceLock;
 
@@ -16,19 +19,21 @@ use candle_core::{DType, Device, Tensor};
 use gnarl_graph::{DenseMatrix, Graph};
 
 use crate::error::{Error, Result};
-use crate::nn::{Input, Network, Pass, Propagation, Weights};
+use crate::features::one_hot_degrees;
+use crate::nn::{GraphClassifier, Input, Network, Params, Pass, Propagation, Weights};
 use crate::operator::prepared::input;
 use crate::operator::{OperatorChoice, propagation};
 use crate::tensor::Operator;
 
 pub use early_exit::EarlyExit;
+pub use graph_exits::GraphEarlyExit;
 
 /// Maps a graph with features to class scores.
 pub trait Classifier: Sync {
     /// Number of classes.
     fn num_classes(&self) -> usize;
 
-    /// Class scores before the softmax, one row for each node.
+    /// Class scores before the softmax, one row for each node, or one for the graph.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>>;
 
     /// The network inside, where there is one to look into and to take gradients through.
@@ -59,22 +64,61 @@ impl<F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync> Classifier for FromFn<F> 
 /// A trained network with its operator: weights fixed, gradients to features and to an operator's values.
 #[derive(Debug)]
 pub struct WhiteBox {
-    network: Network,
+    body: Body,
     operator: OperatorChoice,
     weights: Weights,
     reduced: OnceLock<Option<Reduced>>,
+}
+
+/// What answers.
+#[derive(Debug)]
+enum Body {
+    Nodes(Network),
+    /// Of graphs; with the last column of one-hot degrees, where those are its features.
+    Graphs {
+        classifier: GraphClassifier,
+        degrees: Option<usize>,
+    },
 }
 
 impl WhiteBox {
     /// The network as it is now: its weights as a forward pass sees them.
     pub fn new(network: Network, operator: OperatorChoice) -> Result<Self> {
         let weights = network.params().weights()?.detached();
-        Ok(Self { network, operator, weights, reduced: OnceLock::new() })
+        Ok(Self { body: Body::Nodes(network), operator, weights, reduced: OnceLock::new() })
     }
 
-    /// The network.
+    /// A classifier of graphs as it is now. `degrees` is the last column of one-hot degrees, where those are the nodes' features: they
+    /// follow the edges of whatever graph it is given.
+    pub fn of_graphs(classifier: GraphClassifier, operator: OperatorChoice, degrees: Option<usize>) -> Result<Self> {
+        let weights = classifier.weights()?;
+        Ok(Self { body: Body::Graphs { classifier, degrees }, operator, weights, reduced: OnceLock::new() })
+    }
+
+    /// The network; of a classifier of graphs, its message passing.
     pub fn network(&self) -> &Network {
-        &self.network
+        match &self.body {
+            Body::Nodes(network) => network,
+            Body::Graphs { classifier, .. } => classifier.encoder(),
+        }
+    }
+
+    /// Where it classifies graphs: the classifier.
+    pub fn graph_classifier(&self) -> Option<&GraphClassifier> {
+        match &self.body {
+            Body::Nodes(_) => None,
+            Body::Graphs { classifier, .. } => Some(classifier),
+        }
+    }
+
+    /// Its parameters.
+    pub fn params(&self) -> &Params {
+        self.network().params()
+    }
+
+    /// Whether what stands for features is read off the edges: then it moves with them.
+    pub fn reads_degrees(&self) -> bool {
+        matches!(self.body, Body::Graphs { degrees: Some(_), .. })
     }
 
     /// The operator that messages travel by.
@@ -89,28 +133,27 @@ impl WhiteBox {
 
     /// What messages travel by on a graph.
     pub fn propagation(&self, graph: &Graph) -> Result<Propagation> {
-        propagation(graph, self.network.config().backbone, self.operator)
+        propagation(graph, self.network().config().backbone, self.operator)
     }
 
     /// The operator of a graph with the scalars that were learned; a fixed one as it is.
     pub fn learned_operator(&self, graph: &Graph) -> Result<Operator> {
         let propagation = self.propagation(graph)?;
-        Ok(self.network.propagation(&propagation, &Pass::evaluation(&self.weights))?.operator.clone())
+        Ok(self.network().propagation(&propagation, &Pass::evaluation(&self.weights))?.operator.clone())
     }
 
     /// The features of a graph as the network takes them; the identity where it has none.
     pub fn input(&self, graph: &Graph) -> Result<Input> {
-        let input = input(graph)?;
-        if input.dim() != self.network.in_dim() {
-            let what = format!("the graph has {} features, the model takes {}", input.dim(), self.network.in_dim());
-            return Err(Error::Graph(gnarl_graph::Error::argument("classifier", what)));
-        }
-        Ok(input)
+        let degrees = match self.body {
+            Body::Graphs { degrees, .. } => degrees,
+            Body::Nodes(_) => None,
+        };
+        input_of_graph(graph, degrees, self.network().in_dim())
     }
 
     /// Class scores without dropout. Gradients reach the input and the values of the operator where they are variables.
     pub fn forward(&self, propagation: &Propagation, input: &Input) -> Result<Tensor> {
-        Ok(self.network.forward(propagation, input, &Pass::evaluation(&self.weights))?)
+        self.pass(propagation, input, &self.weights)
     }
 
     /// The same network on fewer features, where all it does to features is linear and narrower than they are.
@@ -118,7 +161,7 @@ impl WhiteBox {
         if let Some(known) = self.reduced.get() {
             return Ok(known.as_ref());
         }
-        let reduced = Reduced::new(&self.network, &self.weights)?;
+        let reduced = Reduced::new(self.network(), &self.weights)?;
         Ok(self.reduced.get_or_init(|| reduced).as_ref())
     }
 
@@ -129,14 +172,24 @@ impl WhiteBox {
         propagation: &Propagation,
         coordinates: &Tensor,
     ) -> Result<Tensor> {
-        let input = Input::Dense(coordinates.clone());
-        Ok(self.network.forward(propagation, &input, &Pass::evaluation(&reduced.weights))?)
+        self.pass(propagation, &Input::Dense(coordinates.clone()), &reduced.weights)
+    }
+
+    fn pass(&self, propagation: &Propagation, input: &Input, weights: &Weights) -> Result<Tensor> {
+        let pass = Pass::evaluation(weights);
+        Ok(match &self.body {
+            Body::Nodes(network) => network.forward(propagation, input, &pass)?,
+            Body::Graphs { classifier, .. } => classifier.scores_of_one(propagation, input, &pass)?,
+        })
     }
 }
 
 impl Classifier for WhiteBox {
     fn num_classes(&self) -> usize {
-        self.network.num_classes()
+        match &self.body {
+            Body::Nodes(network) => network.num_classes(),
+            Body::Graphs { classifier, .. } => classifier.num_classes(),
+        }
     }
 
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
@@ -146,6 +199,19 @@ impl Classifier for WhiteBox {
     fn white_box(&self) -> Option<&WhiteBox> {
         Some(self)
     }
+}
+
+/// The features of a graph as a model of `in_dim` columns takes them; where it has none, one-hot degrees up to `degrees`, or the identity.
+fn input_of_graph(graph: &Graph, degrees: Option<usize>, in_dim: usize) -> Result<Input> {
+    let input = match degrees {
+        Some(max) if graph.features().is_none() => Input::from_features(&one_hot_degrees(graph, max))?,
+        _ => input(graph)?,
+    };
+    if input.dim() != in_dim {
+        let what = format!("the graph has {} features, the model takes {in_dim}", input.dim());
+        return Err(Error::Graph(gnarl_graph::Error::argument("classifier", what)));
+    }
+    Ok(input)
 }
 
 /// A tensor of two dimensions as a matrix.

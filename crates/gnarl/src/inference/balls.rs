@@ -4,8 +4,8 @@
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Features, Graph};
 
-use super::Perturbed;
 use super::crf::Neighbourhood;
+use super::{Input, Perturbed};
 use crate::error::{Error, Result};
 use crate::perturb::{Ball, FlipBall, FlipLaw, Norm, Sampler, flipped};
 
@@ -45,11 +45,16 @@ pub(super) fn usual_radius(part: Perturbed) -> f64 {
     }
 }
 
+/// The share of a graph of a set that may be flipped where none is given: of the thesis' share of a large graph's edges a small one
+/// has not one.
+pub(super) const USUAL_SHARE_ON_SETS: f64 = 0.1;
+
 /// What tuning tries for the radius, the smallest first.
-pub(super) fn tried_radii(part: Perturbed) -> [f64; 4] {
-    match part {
-        Perturbed::Features => [0.1, 0.3, 0.5, 0.9],
-        Perturbed::Structure => [0.005, 0.01, 0.02, 0.04],
+pub(super) fn tried_radii(part: Perturbed, of: Input) -> [f64; 4] {
+    match (part, of) {
+        (Perturbed::Features, _) => [0.1, 0.3, 0.5, 0.9],
+        (Perturbed::Structure, Input::Nodes) => [0.005, 0.01, 0.02, 0.04],
+        (Perturbed::Structure, Input::GraphOfSet) => [0.05, 0.1, 0.2, 0.4],
     }
 }
 

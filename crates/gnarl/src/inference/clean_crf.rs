@@ -1,12 +1,14 @@
 //! Ours: RobustCRF's update over neighbours that look like clean inputs ([`CleanFeatures`], [`CleanEdges`]). There is no ball
 //! and no radius: how far neighbours lie is read off the input.
 
-use gnarl_graph::Graph;
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::robust_crf::SIGMAS;
-use super::{Around, CleanEdges, CleanFeatures, Crf, Inference, Method, ON, Perturbed, Prior, STOP_EARLY, TUNED};
+use super::{
+    Around, CleanEdges, CleanFeatures, CleanGraphs, CleanInputs, Crf, Inference, Input, Method, ON, Perturbed, Prior,
+    STOP_EARLY, TUNED,
+};
 use crate::classifier::Classifier;
 use crate::error::Result;
 
@@ -32,6 +34,8 @@ pub struct CleanCrf {
     pub check: bool,
 }
 
+/// Of a set: training graphs that a trial is made on, at most.
+const TRIAL_GRAPHS: usize = 400;
 /// How much an input's own answer counts beside that of cleaned ones: little, since it is the one that was attacked.
 const SIGMA: f64 = 0.05;
 
@@ -114,15 +118,26 @@ impl Method for CleanCrf {
         Some(self.crf())
     }
 
-    fn learn(&self, model: &dyn Classifier, trained_on: &Graph, train: &[u32]) -> Result<Option<Prior>> {
-        Ok(Some(match self.on.unwrap_or(Perturbed::Features) {
-            Perturbed::Features => {
-                let prior = CleanFeatures::fit(trained_on, train)?;
-                Prior::Features(if self.check { prior.tested(model, trained_on, &self.crf())? } else { prior })
+    fn learn(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Option<Prior>> {
+        let crf = self.crf();
+        Ok(Some(match (self.on.unwrap_or(Perturbed::Features), clean) {
+            (Perturbed::Features, CleanInputs::Nodes { graph, train }) => {
+                let prior = CleanFeatures::fit(graph, train)?;
+                Prior::Features(if self.check { prior.tested(model, &[graph], &crf)? } else { prior })
             }
-            Perturbed::Structure => {
-                let prior = CleanEdges::fit(model, trained_on)?;
-                Prior::Edges(if self.check { prior.tested(model, trained_on, &self.crf())? } else { prior })
+            (Perturbed::Features, CleanInputs::Graphs(graphs)) => {
+                let prior = CleanFeatures::fit_graphs(graphs)?;
+                let shown = &graphs[..graphs.len().min(TRIAL_GRAPHS)];
+                Prior::Features(if self.check { prior.tested(model, shown, &crf)? } else { prior })
+            }
+            (Perturbed::Structure, CleanInputs::Nodes { graph, .. }) => {
+                let prior = CleanEdges::fit(model, graph)?;
+                Prior::Edges(if self.check { prior.tested(model, graph, &crf)? } else { prior })
+            }
+            (Perturbed::Structure, CleanInputs::Graphs(graphs)) => {
+                let prior = CleanGraphs::fit(graphs)?;
+                let shown = &graphs[..graphs.len().min(TRIAL_GRAPHS)];
+                Prior::Graphs(if self.check { prior.tested(model, shown, &crf)? } else { prior })
             }
         }))
     }
@@ -130,7 +145,7 @@ impl Method for CleanCrf {
     fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>> {
         match (self.on.unwrap_or(Perturbed::Features), prior?) {
             (Perturbed::Features, prior @ Prior::Features(_)) => Some(Around::Clean(prior)),
-            (Perturbed::Structure, prior @ Prior::Edges(_)) => Some(Around::Clean(prior)),
+            (Perturbed::Structure, prior @ (Prior::Edges(_) | Prior::Graphs(_))) => Some(Around::Clean(prior)),
             _ => None,
         }
     }
@@ -139,7 +154,7 @@ impl Method for CleanCrf {
         self.tune
     }
 
-    fn candidates(&self) -> Vec<Inference> {
+    fn candidates(&self, _: Input) -> Vec<Inference> {
         SIGMAS.iter().map(|&sigma| Self { sigma: Some(sigma), ..*self }.into()).collect()
     }
 }

@@ -54,7 +54,7 @@ impl CleanEdges {
     /// in, and answers with neighbours must agree with those on the clean graph more often than answers without, by more than the
     /// standard error of that difference.
     pub fn tested(self, model: &dyn Classifier, graph: &Graph, crf: &Crf) -> Result<Self> {
-        let clean = Trial::classes(&Crf::new(1.0).output(model.scores(graph)?)?);
+        let clean = Trial::clean(model, &[graph])?;
         let crf = Crf {
             neighbours: crf.neighbours.min(TRIAL_NEIGHBOURS),
             updates: crf.updates.min(1),
@@ -64,8 +64,8 @@ impl CleanEdges {
         let untested = Self { trusted: None, ..self };
         let mut trusted = 0.0;
         for share in TRIAL_SHARES {
-            let Some(changed) = with_foreign_edges(graph, &clean, share)? else { break };
-            let trial = Trial::new(model, &untested, &crf, &changed, &clean)?;
+            let Some(changed) = with_foreign_edges(graph, &clean[0], share)? else { break };
+            let trial = Trial::new(model, &untested, &crf, &[changed], &clean)?;
             if trial.harms() {
                 break;
             }

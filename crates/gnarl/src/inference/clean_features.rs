@@ -51,19 +51,42 @@ const NEVER: f64 = 1e-7;
 impl CleanFeatures {
     /// Learns from the features of these nodes, which must be clean.
     pub fn fit(graph: &Graph, nodes: &[u32]) -> Result<Self> {
-        let refuse = |what: &str| Err(Error::Graph(gnarl_graph::Error::argument("clean features", what)));
-        let Some(features) = graph.features() else { return refuse("the graph has no features to learn from") };
+        let Some(features) = graph.features() else { return Err(refused("the graph has no features to learn from")) };
         if nodes.is_empty() {
-            return refuse("there are no training nodes to learn from");
+            return Err(refused("there are no training nodes to learn from"));
         }
-        let rows = match features {
+        Self::fit_rows(&match features {
             Features::Sparse(m) => m.select_rows(nodes),
             Features::Dense(m) => CsrMatrix::from_dense(&m.select_rows(nodes)),
-        };
+        })
+    }
+
+    /// Learns from the features of all nodes of some graphs, which must be clean.
+    pub fn fit_graphs(graphs: &[&Graph]) -> Result<Self> {
+        let features = graphs.iter().filter_map(|graph| graph.features());
+        let columns = features.clone().next().map_or(0, Features::num_cols);
+        let (mut offsets, mut indices, mut values) = (vec![0u64], Vec::new(), Vec::new());
+        for features in features {
+            let rows = match features {
+                Features::Sparse(m) => m.clone(),
+                Features::Dense(m) => CsrMatrix::from_dense(m),
+            };
+            let first = values.len() as u64;
+            offsets.extend(rows.offsets()[1..].iter().map(|o| first + o));
+            indices.extend_from_slice(rows.indices());
+            values.extend_from_slice(rows.values());
+        }
+        if offsets.len() == 1 {
+            return Err(refused("there are no features of training graphs to learn from"));
+        }
+        Self::fit_rows(&CsrMatrix::new(columns, offsets, indices, values)?)
+    }
+
+    fn fit_rows(rows: &CsrMatrix<f32>) -> Result<Self> {
         let (num_rows, cols) = (rows.num_rows(), rows.num_cols());
         let mut values: Vec<f64> = rows.values().iter().filter(|v| **v != 0.0).map(|&v| f64::from(v)).collect();
         if values.is_empty() {
-            return refuse("all features of the training nodes are zero");
+            return Err(refused("all features of the training nodes are zero"));
         }
         let rate = values.len() as f64 / (num_rows * cols) as f64;
         let mut counts = vec![0.0; cols];
@@ -85,20 +108,20 @@ impl CleanFeatures {
         Ok(Self { odds: odds.collect(), values: kept, spread, row_total: one_total.then(|| totals[0]), trusted: None })
     }
 
-    /// The same, trusted as far as it proves itself on the graph that it was learned from: noise is put on its features, and answers with
+    /// The same, trusted as far as it proves itself on the graphs that it was learned from: noise is put on their features, and answers with
     /// neighbours must agree with those on clean features more often than answers without, by more than the standard error of that
     /// difference. Features that are mostly not zero are no words, and it is not trusted at all.
-    pub fn tested(self, model: &dyn Classifier, graph: &Graph, crf: &Crf) -> Result<Self> {
-        let Some(features) = graph.features() else { return Ok(self) };
+    pub fn tested(self, model: &dyn Classifier, graphs: &[&Graph], crf: &Crf) -> Result<Self> {
         let mut trusted = 0.0;
         if self.spread == 0.0 {
-            let clean = Trial::classes(&Crf::new(1.0).output(model.scores(graph)?)?);
+            let clean = Trial::clean(model, graphs)?;
             let crf = Crf { neighbours: crf.neighbours.min(TRIAL_NEIGHBOURS), stop_early: false, ..*crf };
-            let row = mean_row_norm(features) / (features.num_cols().max(1) as f64).sqrt();
+            let row = mean_row_norm(graphs) / (self.odds.len().max(1) as f64).sqrt();
             let untested = Self { trusted: None, ..self.clone() };
             for level in TRIAL_LEVELS {
                 let deviation = level * row;
-                let noisy = with_noise(graph, deviation)?;
+                let noisy = |(i, graph): (usize, &&Graph)| with_noise(graph, i, deviation);
+                let noisy = graphs.iter().enumerate().map(noisy).collect::<Result<Vec<_>>>()?;
                 let trial = Trial::new(model, &untested, &crf, &noisy, &clean)?;
                 if trial.harms() {
                     break;
@@ -151,19 +174,23 @@ const TRIAL_NEIGHBOURS: usize = 3;
 /// Between two levels that were tried, it is trusted this far beyond the lower one.
 const BEYOND: f64 = 1.25;
 
-fn mean_row_norm(features: &Features) -> f64 {
-    let squares: f64 = match features {
-        Features::Dense(m) => m.data().iter().map(|&v| f64::from(v).powi(2)).sum(),
-        Features::Sparse(m) => m.values().iter().map(|&v| f64::from(v).powi(2)).sum(),
-    };
-    (squares / features.num_rows().max(1) as f64).sqrt()
+fn refused(what: &str) -> Error {
+    Error::Graph(gnarl_graph::Error::argument("clean features", what))
 }
 
-/// The graph with Gaussian noise on every feature, the same for every model.
-fn with_noise(graph: &Graph, deviation: f64) -> Result<Graph> {
+fn mean_row_norm(graphs: &[&Graph]) -> f64 {
+    let features = || graphs.iter().filter_map(|graph| graph.features());
+    let square = |&v: &f32| f64::from(v).powi(2);
+    let squares: f64 = features().map(|f| f.values().iter().map(square).sum::<f64>()).sum();
+    let rows: usize = features().map(Features::num_rows).sum();
+    (squares / rows.max(1) as f64).sqrt()
+}
+
+/// Graph `place` of those learned from with Gaussian noise on every feature, the same for every model.
+fn with_noise(graph: &Graph, place: usize, deviation: f64) -> Result<Graph> {
     let mut noisy = dense_features(graph)?;
     for i in 0..noisy.num_rows() {
-        let rng = &mut stream(0, "a trial of clean features", i as u64);
+        let rng = &mut stream(place as u64, "a trial of clean features", i as u64);
         noisy.row_mut(i).iter_mut().for_each(|x| {
             let z: f64 = StandardNormal.sample(rng);
             *x += (deviation * z) as f32;

@@ -7,10 +7,12 @@
 //! | [`reading`] | a choice fitted to a model: what a fitted model owns and a file keeps |
 //! | [`crf`] | RobustCRF's update over a tree of neighbours; randomised smoothing is a special case of it |
 //! | [`balls`] | the thesis' neighbours: uniform in a ball of features, or some flips of edges away |
-//! | [`clean_features`], [`clean_edges`] | ours: neighbours that look like clean inputs |
-//! | `trial` | whether those do any good, on the graph that a model was trained on |
+//! | [`clean_features`], [`clean_edges`], [`clean_graphs`] | ours: neighbours that look like clean inputs |
+//! | `trial` | whether those do any good, on what a model was trained on |
 //! | [`external`] | a program in any language as a model, over a line protocol |
 //! | [`size`] | how many neighbours a graph has at least (lemma `crf:lem:size_CRF`) |
+//!
+//! Around a graph of a set everything is as around one graph, with one answer in all in the place of one for each node.
 //!
 //! Everything works on a [`Classifier`], and a model with its inference is one again ([`Defended`]), so that it can be attacked,
 //! measured and defended once more. To add an inference: one file that implements [`Method`], one line in [`Inference`].
@@ -19,6 +21,7 @@ pub mod balls;
 pub mod clean_crf;
 pub mod clean_edges;
 pub mod clean_features;
+pub mod clean_graphs;
 pub mod crf;
 pub mod external;
 pub mod plain;
@@ -37,6 +40,7 @@ pub use balls::{FeatureBall, Similarity, StructureBall, StructureLaw};
 pub use clean_crf::CleanCrf;
 pub use clean_edges::CleanEdges;
 pub use clean_features::CleanFeatures;
+pub use clean_graphs::CleanGraphs;
 pub use crf::{Crf, Neighbourhood};
 pub use external::External;
 pub use plain::Plain;
@@ -89,8 +93,8 @@ pub trait Method {
     /// Where neighbours come from; `None` for one forward pass, and where a prior is needed and missing.
     fn around<'a>(&self, prior: Option<&'a Prior>) -> Option<Around<'a>>;
 
-    /// What is learned from the graph that the model was trained on, and from its training nodes.
-    fn learn(&self, _model: &dyn Classifier, _trained_on: &Graph, _train: &[u32]) -> Result<Option<Prior>> {
+    /// What is learned from what the model was trained on.
+    fn learn(&self, _model: &dyn Classifier, _clean: CleanInputs<'_>) -> Result<Option<Prior>> {
         Ok(None)
     }
 
@@ -99,9 +103,14 @@ pub trait Method {
         false
     }
 
-    /// What tuning tries, the setting that changes least first.
-    fn candidates(&self) -> Vec<Inference> {
+    /// What tuning tries on an input of this kind, the setting that changes least first.
+    fn candidates(&self, _of: Input) -> Vec<Inference> {
         Vec::new()
+    }
+
+    /// The same with open settings that mean something else around the graphs of a set filled in; `None` where there are none.
+    fn on_sets(&self) -> Option<Inference> {
+        None
     }
 }
 
@@ -122,6 +131,11 @@ impl Inference {
         self.method().on(part)
     }
 
+    /// With what is usual around the graphs of a set, where settings are open.
+    pub fn on_sets(self) -> Self {
+        self.method().on_sets().unwrap_or(self)
+    }
+
     /// Whether sigma and radius are to be chosen on the validation nodes of every input ([`Reading::tuned`]).
     pub fn tunes(&self) -> bool {
         self.method().tunes()
@@ -134,9 +148,37 @@ impl Inference {
 
     /// Learns what it needs to know of the graph that the model was trained on.
     pub fn fit(&self, model: &dyn Classifier, trained_on: &Graph, train: &[u32]) -> Result<Reading> {
-        self.check()?;
-        Reading::new(*self, self.method().learn(model, trained_on, train)?)
+        self.fit_to(model, CleanInputs::Nodes { graph: trained_on, train })
     }
+
+    /// Learns what it needs to know of what the model was trained on.
+    pub fn fit_to(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Reading> {
+        self.check()?;
+        Reading::new(*self, self.method().learn(model, clean)?)
+    }
+}
+
+/// What an input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// One large graph whose nodes are classified.
+    Nodes,
+    /// A graph of a set.
+    GraphOfSet,
+}
+
+/// What a model was trained on, as the model takes it: clean inputs to learn from.
+#[derive(Debug, Clone, Copy)]
+pub enum CleanInputs<'a> {
+    /// One graph whose nodes are classified.
+    Nodes {
+        /// The graph.
+        graph: &'a Graph,
+        /// Its training nodes.
+        train: &'a [u32],
+    },
+    /// The training graphs of a set.
+    Graphs(&'a [&'a Graph]),
 }
 
 /// Where neighbours of an input come from.
@@ -157,6 +199,7 @@ impl Around<'_> {
             Around::Structure(ball) => ball,
             Around::Clean(Prior::Features(prior)) => prior,
             Around::Clean(Prior::Edges(prior)) => prior,
+            Around::Clean(Prior::Graphs(prior)) => prior,
         }
     }
 }
@@ -169,6 +212,8 @@ pub enum Prior {
     Features(CleanFeatures),
     /// How edges join alike nodes.
     Edges(CleanEdges),
+    /// Which edges the graphs of a set have.
+    Graphs(CleanGraphs),
 }
 
 // Settings that several choices have.
@@ -183,7 +228,7 @@ const UPDATES: Setting =
 const RADIUS: Setting = Setting::new(
     "radius",
     "X",
-    "radius of the ball: a norm of features, or a share of edges [default: the thesis' for the dataset]",
+    "radius of the ball: a norm of features, or a share of edges [default: the thesis' for the dataset, of a graph of a set 0.1 of its edges]",
 );
 const STOP_EARLY: Setting =
     Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [default: false]");

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use gnarl_graph::{DenseMatrix, Graph, Labels};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::crf::Crf;
-use super::{Inference, Plain, Prior, reduced};
+use super::{Inference, Input, Plain, Prior, reduced};
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 use crate::train::argmax;
@@ -36,6 +37,7 @@ impl TryFrom<Stored> for Reading {
         match &stored.prior {
             Some(Prior::Features(prior)) => prior.check()?,
             Some(Prior::Edges(prior)) => prior.check()?,
+            Some(Prior::Graphs(prior)) => prior.check()?,
             None => (),
         }
         Self::new(stored.inference, stored.prior)
@@ -80,18 +82,23 @@ impl Reading {
         match &self.prior {
             Some(Prior::Features(prior)) => prior.trusted(),
             Some(Prior::Edges(prior)) => prior.trusted(),
+            Some(Prior::Graphs(prior)) => prior.trusted(),
             None => None,
         }
     }
 
-    /// A distribution over the classes for every node: `[nodes, classes]`. The seed fixes every draw.
+    /// A distribution over the classes for every node, `[nodes, classes]`, or for a graph of a set, `[1, classes]`. The seed fixes every draw.
     pub fn answer(&self, model: &dyn Classifier, graph: &Graph, seed: u64) -> Result<DenseMatrix<f32>> {
         let method = self.inference.method();
         let (Some(crf), Some(around)) = (method.update(), method.around(self.prior.as_ref())) else {
             return Crf::new(1.0).output(model.scores(graph)?);
         };
         crf.check()?;
-        if let Some(white) = model.white_box()
+        // A graph without nodes is its own and only neighbour.
+        if graph.num_nodes() == 0 {
+            return crf.output(model.scores(graph)?);
+        }
+        if let Some(white) = model.white_box().filter(|white| !white.reads_degrees())
             && let Some(answer) = reduced::answer(&crf, white, &around, graph, seed)?
         {
             return Ok(answer);
@@ -109,10 +116,32 @@ impl Reading {
         if !nodes.iter().any(|&u| labels.get(u).is_some()) {
             return Err(refused("tuning chooses on labelled validation nodes, and there are none".into()));
         }
+        self.best(Input::Nodes, |reading| Ok(num_right(&reading.answer(model, graph, seed)?, nodes, labels)))
+    }
+
+    /// The same with what is best on labelled graphs of a set.
+    pub fn tuned_on_graphs(&self, model: &dyn Classifier, graphs: &[(&Graph, u32)], seed: u64) -> Result<Self> {
+        if self.is_plain() {
+            return Ok(self.clone());
+        }
+        if graphs.is_empty() {
+            return Err(refused("tuning chooses on labelled validation graphs, and there are none".into()));
+        }
+        self.best(Input::GraphOfSet, |reading| {
+            let is_right = |(graph, class): &(&Graph, u32)| -> Result<usize> {
+                let answer = reading.answer(model, graph, seed)?;
+                Ok(usize::from(argmax(answer.row(0)) == *class as usize))
+            };
+            graphs.par_iter().map(is_right).sum::<Result<usize>>()
+        })
+    }
+
+    /// Of the settings that tuning tries, the first with the most right answers.
+    fn best(&self, of: Input, num_right: impl Fn(&Self) -> Result<usize>) -> Result<Self> {
         let mut best: Option<(usize, Self)> = None;
-        for candidate in self.inference.method().candidates() {
+        for candidate in self.inference.method().candidates(of) {
             let tried = Self { inference: candidate, prior: self.prior.clone() };
-            let right = num_right(&tried.answer(model, graph, seed)?, nodes, labels);
+            let right = num_right(&tried)?;
             if best.as_ref().is_none_or(|(so_far, _)| right > *so_far) {
                 best = Some((right, tried));
             }

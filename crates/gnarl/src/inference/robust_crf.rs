@@ -3,8 +3,12 @@
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
-use super::balls::{FeatureBall, Similarity, StructureBall, StructureLaw, tried_radii, usual_radius};
-use super::{Around, Crf, Inference, Method, ON, Perturbed, Prior, RADIUS, STOP_EARLY, TUNED, UPDATES, check_radius};
+use super::balls::{
+    FeatureBall, Similarity, StructureBall, StructureLaw, USUAL_SHARE_ON_SETS, tried_radii, usual_radius,
+};
+use super::{
+    Around, Crf, Inference, Input, Method, ON, Perturbed, Prior, RADIUS, STOP_EARLY, TUNED, UPDATES, check_radius,
+};
 
 /// RobustCRF's settings. An open sigma or radius has the thesis' value for Cora (tables `crf:tab:param_CRF_features` and
 /// `crf:tab:param_CRF_structure`).
@@ -133,8 +137,13 @@ impl Method for RobustCrf {
         self.tune
     }
 
-    fn candidates(&self) -> Vec<Inference> {
-        let radii = tried_radii(self.changed());
+    fn on_sets(&self) -> Option<Inference> {
+        let is_open = self.radius.is_none() && !self.tune && self.changed() == Perturbed::Structure;
+        is_open.then(|| Self { radius: Some(USUAL_SHARE_ON_SETS), ..*self }.into())
+    }
+
+    fn candidates(&self, of: Input) -> Vec<Inference> {
+        let radii = tried_radii(self.changed(), of);
         let settings = SIGMAS.iter().flat_map(|&sigma| radii.iter().map(move |&radius| (sigma, radius)));
         settings.map(|(sigma, radius)| Self { sigma: Some(sigma), radius: Some(radius), ..*self }.into()).collect()
     }

@@ -4,8 +4,10 @@
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
-use super::balls::{FeatureBall, Similarity, StructureBall, StructureLaw, tried_radii, usual_radius};
-use super::{Around, Crf, Inference, Method, ON, Perturbed, Prior, RADIUS, TUNED, check_radius};
+use super::balls::{
+    FeatureBall, Similarity, StructureBall, StructureLaw, USUAL_SHARE_ON_SETS, tried_radii, usual_radius,
+};
+use super::{Around, Crf, Inference, Input, Method, ON, Perturbed, Prior, RADIUS, TUNED, check_radius};
 
 /// Smoothing's settings. An open radius has the thesis' value for Cora.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -91,8 +93,13 @@ impl Method for Smoothing {
         self.tune
     }
 
-    fn candidates(&self) -> Vec<Inference> {
-        tried_radii(self.changed()).iter().map(|&radius| Self { radius: Some(radius), ..*self }.into()).collect()
+    fn on_sets(&self) -> Option<Inference> {
+        let is_open = self.radius.is_none() && !self.tune && self.changed() == Perturbed::Structure;
+        is_open.then(|| Self { radius: Some(USUAL_SHARE_ON_SETS), ..*self }.into())
+    }
+
+    fn candidates(&self, of: Input) -> Vec<Inference> {
+        tried_radii(self.changed(), of).iter().map(|&radius| Self { radius: Some(radius), ..*self }.into()).collect()
     }
 }
 

@@ -1,43 +1,55 @@
 //! Whether neighbours that look clean do any good: answers on an input that was changed on purpose, with and without them, against
-//! the answers on the clean one. No label is needed, so that every node has a say.
+//! the answers on the clean one. No label is needed, so that every node has a say, or every training graph of a set.
 
 use gnarl_graph::{DenseMatrix, Graph};
+use rayon::prelude::*;
 
 use super::crf::{Crf, Neighbourhood};
 use crate::classifier::Classifier;
 use crate::error::Result;
 use crate::train::argmax;
 
-/// What neighbours did to the answers on a changed input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What neighbours did to the answers on changed inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Trial {
-    /// Nodes that agree with the clean answer with neighbours and did not without.
+    /// Answers that agree with the clean ones with neighbours and did not without.
     mended: usize,
-    /// Nodes that agreed without neighbours and no longer do.
+    /// Answers that agreed without neighbours and no longer do.
     broken: usize,
 }
 
 impl Trial {
-    /// Answers on `changed` by these neighbours and without them, against the classes of the clean input.
+    /// Answers on `changed` inputs by these neighbours and without them, against the classes of the clean ones.
     pub fn new(
         model: &dyn Classifier,
         neighbours: &dyn Neighbourhood,
         crf: &Crf,
-        changed: &Graph,
-        clean: &[usize],
+        changed: &[Graph],
+        clean: &[Vec<usize>],
     ) -> Result<Self> {
-        let plain = Self::classes(&crf.output(model.scores(changed)?)?);
-        let agreed = Self::classes(&crf.answer(model, neighbours, changed, 0)?);
-        let mut trial = Self { mended: 0, broken: 0 };
-        for ((plain, agreed), clean) in plain.iter().zip(&agreed).zip(clean) {
-            trial.mended += usize::from(plain != clean && agreed == clean);
-            trial.broken += usize::from(plain == clean && agreed != clean);
-        }
-        Ok(trial)
+        let one = |(changed, clean): (&Graph, &Vec<usize>)| -> Result<Self> {
+            let plain = Self::classes(&crf.output(model.scores(changed)?)?);
+            let agreed = Self::classes(&crf.answer(model, neighbours, changed, 0)?);
+            let mut trial = Self::default();
+            for ((plain, agreed), clean) in plain.iter().zip(&agreed).zip(clean) {
+                trial.mended += usize::from(plain != clean && agreed == clean);
+                trial.broken += usize::from(plain == clean && agreed != clean);
+            }
+            Ok(trial)
+        };
+        let all = changed.par_iter().zip(clean).map(one).collect::<Result<Vec<_>>>()?;
+        let sum = |of: fn(&Self) -> usize| all.iter().map(of).sum();
+        Ok(Self { mended: sum(|t| t.mended), broken: sum(|t| t.broken) })
     }
 
-    /// The class of every node.
-    pub fn classes(answer: &DenseMatrix<f32>) -> Vec<usize> {
+    /// The classes that a model gives clean inputs.
+    pub fn clean(model: &dyn Classifier, graphs: &[&Graph]) -> Result<Vec<Vec<usize>>> {
+        let one = |graph: &&Graph| Ok(Self::classes(&Crf::new(1.0).output(model.scores(graph)?)?));
+        graphs.par_iter().map(one).collect()
+    }
+
+    /// The class of every row.
+    fn classes(answer: &DenseMatrix<f32>) -> Vec<usize> {
         (0..answer.num_rows()).map(|u| argmax(answer.row(u))).collect()
     }
 
@@ -46,12 +58,12 @@ impl Trial {
         ((self.mended + self.broken) as f64).sqrt()
     }
 
-    /// More nodes were mended than broken, beyond chance.
+    /// More answers were mended than broken, beyond chance.
     pub fn helps(&self) -> bool {
         self.mended as f64 > self.broken as f64 + self.error()
     }
 
-    /// More nodes were broken than mended, beyond chance.
+    /// More answers were broken than mended, beyond chance.
     pub fn harms(&self) -> bool {
         self.broken as f64 > self.mended as f64 + self.error()
     }

@@ -9,12 +9,11 @@ use gnarl_graph::Split;
 use gnarl_graph::dataset::Task;
 use serde::{Deserialize, Serialize};
 
-use super::fit_graph_exits::GraphExits;
 use super::fitted::{Fitted, Learned, TrainedOn};
 use super::graph_data::{Inputs, NodeFeatures};
 use super::report::FitReport;
 use super::{Model, Plan};
-use crate::classifier::{EarlyExit, WhiteBox};
+use crate::classifier::{EarlyExit, GraphEarlyExit, WhiteBox};
 use crate::depth::{ExitClassifier, ExitNetwork, Policy};
 use crate::error::{Error, Result};
 use crate::features::Scaler;
@@ -73,7 +72,7 @@ impl Fitted {
             scaler: self.scaler.clone(),
             policy: match &self.learned {
                 Learned::Exits(early) => Some(early.policy.clone()),
-                Learned::GraphExits(early) => Some(early.policy.clone()),
+                Learned::GraphExits(early) => Some(early.policy().clone()),
                 Learned::Network(_) | Learned::Graphs(_) => None,
             },
             reading: self.reading.clone(),
@@ -148,12 +147,14 @@ impl Description {
             (Task::Graph, Some(_), Some(policy)) => {
                 let exits = ExitClassifier::new(&plan.classifier(), &shape, 0)?;
                 fill(exits.params(), tensors)?;
-                Learned::GraphExits(GraphExits { exits, policy })
+                let degrees = self.node_features.and_then(NodeFeatures::degrees);
+                Learned::GraphExits(GraphEarlyExit::new(exits, policy, plan.model.operator, degrees)?)
             }
             (Task::Graph, None, _) => {
                 let classifier = GraphClassifier::new(&plan.classifier(), &shape, 0)?;
                 fill(classifier.params(), tensors)?;
-                Learned::Graphs(classifier)
+                let degrees = self.node_features.and_then(NodeFeatures::degrees);
+                Learned::Graphs(WhiteBox::of_graphs(classifier, plan.model.operator, degrees)?)
             }
             (Task::Node, Some(_), Some(policy)) => {
                 let exits = ExitNetwork::new(&plan.network, &shape, 0)?;

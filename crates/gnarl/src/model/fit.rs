@@ -14,7 +14,7 @@ use super::report::{FitReport, Tried, TriedScaling, refused};
 use super::{Model, Plan, fit_graphs, fit_node};
 use crate::error::{Error, Result};
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
-use crate::inference::Reading;
+use crate::inference::{Perturbed, Reading};
 use crate::operator::{OperatorChoice, Prepared};
 use crate::train::Watch;
 
@@ -40,9 +40,19 @@ impl Model {
         self.ready(&on.name, &on.content, FitOptions::default())?.fit(&on.split, seed, watch)
     }
 
+    /// The same with its inference set on the edges, where that is left open and the graphs of a set carry no features to look around in.
+    pub(super) fn settled_for(&self, content: &Content) -> Self {
+        match content {
+            Content::Graphs(set) if set.graphs().iter().all(|graph| graph.features().is_none()) => {
+                self.inference(self.inference.on(Perturbed::Structure))
+            }
+            _ => *self,
+        }
+    }
+
     /// Data made ready for this model, to fit it to several splits of it, or by several seeds.
     pub fn ready(&self, name: &str, content: &Content, options: FitOptions) -> Result<Ready> {
-        let plan = self.plan(content.task())?;
+        let plan = self.settled_for(content).plan(content.task())?;
         plan.check_asked(&options)?;
         let candidates = plan.model.operator.candidates().into_iter().map(|operator| plan.with_operator(operator));
         let candidates: Vec<Plan> = candidates.collect();
@@ -198,18 +208,20 @@ impl Ready {
         let settled = settle(&self.candidates, watch, attempt, |((_, report), _)| report)?;
         let Settled { candidate, fitted: ((learned, report), mean_log_degree), tried } = settled;
         let labels = source.labels();
-        let interrupted = report.interrupted || watch.stopped();
+        let plan = self.candidates[candidate].scaled_by(&scaler);
+        let reading = source.read_off(&plan, learned.classifier(), &scaler, split, seed)?;
+        let (trusted, interrupted) = (reading.trusted(), report.interrupted || watch.stopped());
         Ok(Fitted {
-            plan: self.candidates[candidate].scaled_by(&scaler),
+            plan,
             learned,
             classes: (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect(),
             mean_log_degree,
             scaler,
             inputs: source.inputs(),
-            reading: Reading::default(),
+            reading,
             trained_on: self.trained_on(split),
             seed,
-            report: FitReport { tried, interrupted, ..report },
+            report: FitReport { tried, trusted, interrupted, ..report },
         })
     }
 
@@ -260,7 +272,7 @@ fn settle_scaling<'a>(
 
 /// How answers are read off a model that was just trained; sigma and radius chosen on validation nodes where that is asked for.
 fn read_off(plan: &Plan, learned: &Learned, graph: &Graph, split: &Split, seed: u64) -> Result<Reading> {
-    let (inference, network) = (plan.model.inference, learned.classifier()?);
+    let (inference, network) = (plan.model.inference, learned.classifier());
     let reading = inference.fit(network, graph, split.train())?;
     match inference.tunes() {
         true => reading.tuned(network, graph, split.val(), seed),

@@ -16,32 +16,28 @@ use super::fitted::Learned;
 use super::graph_data::GraphData;
 use super::heads::{DrawReport, FreshHead, TrainedClassifier, augmented_head};
 use super::report::{FitReport, FreshHeadReport};
+use crate::classifier::GraphEarlyExit;
 use crate::depth::{Answers, ExitClassifier, Exits, Policy, Scheme, Structure, cross_fitted_accuracy};
 use crate::error::Result;
 use crate::nn::Head;
 use crate::train::{Targets, Trained, Watch};
 
-/// A classifier with exits, and the policy that says which a graph takes.
-#[derive(Debug)]
-pub(super) struct GraphExits {
-    pub exits: ExitClassifier,
-    pub policy: Policy,
+/// What every exit says of every graph made ready.
+pub(super) fn answers(early: &GraphEarlyExit, data: &GraphData) -> Result<Answers> {
+    Answers::new(&answers_on(early.exits(), data)?)
 }
 
-impl GraphExits {
-    /// What every exit says of every graph made ready.
-    pub(super) fn answers(&self, data: &GraphData) -> Result<Answers> {
-        Answers::new(&answers_on(&self.exits, data)?)
-    }
-
-    /// The distributions over classes of all graphs, which are given and made ready, and the exit that each takes.
-    pub(super) fn probabilities(&self, graphs: &[Graph], data: &GraphData) -> Result<(DenseMatrix<f32>, Vec<usize>)> {
-        let scores = answers_on(&self.exits, data)?;
-        let structure = Structure::of_graphs(graphs, &self.policy.kinds())?;
-        let chosen = self.policy.choose(&structure, &Answers::new(&scores)?)?;
-        let found = chosen.scores(&scores)?;
-        Ok((softmax_rows(found.num_rows(), found.num_cols(), found.data().to_vec())?, chosen.exits))
-    }
+/// The distributions over classes of all graphs, which are given and made ready, and the exit that each takes.
+pub(super) fn probabilities(
+    early: &GraphEarlyExit,
+    graphs: &[Graph],
+    data: &GraphData,
+) -> Result<(DenseMatrix<f32>, Vec<usize>)> {
+    let scores = answers_on(early.exits(), data)?;
+    let structure = Structure::of_graphs(graphs, &early.policy().kinds())?;
+    let chosen = early.policy().choose(&structure, &Answers::new(&scores)?)?;
+    let found = chosen.scores(&scores)?;
+    Ok((softmax_rows(found.num_rows(), found.num_cols(), found.data().to_vec())?, chosen.exits))
 }
 
 /// Trains every exit on the training graphs of a split and learns the policy on its validation graphs.
@@ -81,7 +77,9 @@ pub(super) fn fit(
     report.val_accuracy = (!chooser.val.items.is_empty()).then(|| chooser.cross_fitted(&answers)).transpose()?;
     report.operator = exits.operator_scalars()?;
     report.seconds = start.elapsed().as_secs_f64() - aside;
-    Ok((Learned::GraphExits(GraphExits { exits, policy }), report))
+    let degrees = on.source.inputs().degrees();
+    let early = GraphEarlyExit::new(exits, policy, plan.model.operator, degrees)?;
+    Ok((Learned::GraphExits(early), report))
 }
 
 /// The ways of training exits on graphs.

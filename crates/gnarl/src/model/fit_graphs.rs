@@ -18,8 +18,10 @@ use super::report::{FitReport, FreshHeadReport, refused};
 use super::{Plan, fit_graph_exits};
 use crate::augment::transform::{copy_all, transform_all};
 use crate::augment::{Copies, GraphTransform};
+use crate::classifier::{Classifier, WhiteBox};
 use crate::error::Result;
 use crate::features::{FeatureScaling, Scaler};
+use crate::inference::{CleanInputs, Reading};
 use crate::nn::{GraphClassifier, Head};
 use crate::train::{MixedIn, Watch};
 
@@ -89,6 +91,35 @@ impl SetSource {
 
     pub(super) fn inputs(&self) -> Inputs {
         Inputs { own_features: self.node_features == NodeFeatures::Own, node_features: Some(self.node_features) }
+    }
+
+    /// How answers are read off a classifier that was just trained: what is learned of clean graphs is learned from the training graphs
+    /// of a split, and settings left to validation graphs are chosen on those.
+    pub(super) fn read_off(
+        &self,
+        plan: &Plan,
+        classifier: &dyn Classifier,
+        scaler: &Scaler,
+        split: &Split,
+        seed: u64,
+    ) -> Result<Reading> {
+        let inference = plan.model.inference;
+        if inference.is_plain() {
+            return Ok(Reading::default());
+        }
+        let scaled = |graphs: &[u32], of: &[Graph]| -> Result<Vec<Graph>> {
+            graphs.iter().map(|&g| Ok(scaler.scaled(&of[g as usize])?)).collect()
+        };
+        let training = scaled(split.train(), &self.training)?;
+        let clean: Vec<&Graph> = training.iter().collect();
+        let reading = inference.fit_to(classifier, CleanInputs::Graphs(&clean))?;
+        if !inference.tunes() {
+            return Ok(reading);
+        }
+        let (graphs, classes) = self.labelled(split.val());
+        let validation = scaled(&graphs, &self.graphs)?;
+        let labelled: Vec<(&Graph, u32)> = validation.iter().zip(classes).collect();
+        reading.tuned_on_graphs(classifier, &labelled, seed)
     }
 
     /// The labelled ones among these graphs, and their classes.
@@ -214,7 +245,8 @@ fn fit_classifier(
     report.val_accuracy = (!validate_on.classes().is_empty()).then(|| validate_on.accuracy(&classifier)).transpose()?;
     report.operator = classifier.operator_scalars()?;
     report.seconds = start.elapsed().as_secs_f64() - aside;
-    Ok((Learned::Graphs(classifier), report))
+    let degrees = on.source.inputs().degrees();
+    Ok((Learned::Graphs(WhiteBox::of_graphs(classifier, plan.model.operator, degrees)?), report))
 }
 
 /// Trains on the training graphs, or on the copies that the data axis makes of them; also how many seconds making copies took.

@@ -2,17 +2,17 @@
 
 use gnarl_graph::dataset::Task;
 use gnarl_graph::{Content, Dataset, DenseMatrix, Error as GraphError, Graph, GraphSet, Labels, Part, Split};
+use rayon::prelude::*;
 
-use super::fit_graph_exits::GraphExits;
+use super::fit_graph_exits;
 use super::graph_data::{GraphData, GraphPreparation, Inputs};
 use super::report::FitReport;
 use super::{Model, Plan, batches};
-use crate::classifier::{Classifier, EarlyExit, WhiteBox};
+use crate::classifier::{Classifier, EarlyExit, GraphEarlyExit, WhiteBox};
 use crate::depth::{Answers, Policy, Structure};
 use crate::error::Result;
 use crate::features::Scaler;
-use crate::inference::{Inference, Reading};
-use crate::nn::GraphClassifier;
+use crate::inference::{CleanInputs, Inference, Reading};
 use crate::train::argmax;
 
 /// A model with weights. It knows how features are scaled, its operator and scalars, who takes which exit, how answers are read
@@ -41,21 +41,18 @@ pub struct Fitted {
 pub(super) enum Learned {
     Network(WhiteBox),
     Exits(EarlyExit),
-    Graphs(GraphClassifier),
-    GraphExits(GraphExits),
+    /// Of a set: one row of scores for a graph.
+    Graphs(WhiteBox),
+    GraphExits(GraphEarlyExit),
 }
 
 impl Learned {
-    /// As what maps the nodes of a graph to scores.
-    pub(super) fn classifier(&self) -> Result<&dyn Classifier> {
+    /// As what maps a graph to scores: a row for each of its nodes, or one for a graph of a set.
+    pub(super) fn classifier(&self) -> &dyn Classifier {
         match self {
-            Learned::Network(network) => Ok(network),
-            Learned::Exits(exits) => Ok(exits),
-            Learned::Graphs(_) | Learned::GraphExits(_) => Err(GraphError::argument(
-                "model",
-                "it classifies graphs of a set, where the nodes of one graph are asked for",
-            )
-            .into()),
+            Learned::Network(network) | Learned::Graphs(network) => network,
+            Learned::Exits(exits) => exits,
+            Learned::GraphExits(exits) => exits,
         }
     }
 }
@@ -130,20 +127,18 @@ impl Fitted {
 
     pub(super) fn params(&self) -> &crate::nn::Params {
         match &self.learned {
-            Learned::Network(network) => network.network().params(),
+            Learned::Network(network) | Learned::Graphs(network) => network.params(),
             Learned::Exits(early) => early.exits.params(),
-            Learned::Graphs(classifier) => classifier.params(),
-            Learned::GraphExits(early) => early.exits.params(),
+            Learned::GraphExits(early) => early.exits().params(),
         }
     }
 
     /// Columns it takes.
     pub fn in_dim(&self) -> usize {
         match &self.learned {
-            Learned::Network(network) => network.network().in_dim(),
+            Learned::Network(network) | Learned::Graphs(network) => network.network().in_dim(),
             Learned::Exits(early) => early.exits.in_dim(),
-            Learned::Graphs(classifier) => classifier.in_dim(),
-            Learned::GraphExits(early) => early.exits.in_dim(),
+            Learned::GraphExits(early) => early.exits().in_dim(),
         }
     }
 
@@ -170,16 +165,23 @@ impl Fitted {
     /// on the validation nodes of this very graph.
     pub fn answers_on_scaled(&self, graph: &Graph, split: &Split) -> Result<Vec<usize>> {
         let graph = self.plan.model.defense.method().purified(graph)?;
-        let network = self.learned.classifier()?;
+        let network = self.learned.classifier();
         let tunes = self.reading.inference().tunes();
         let tuned = tunes.then(|| self.reading.tuned(network, &graph, split.val(), self.seed)).transpose()?;
         let found = tuned.as_ref().unwrap_or(&self.reading).answer(network, &graph, self.seed)?;
         Ok((0..found.num_rows()).map(|u| argmax(found.row(u))).collect())
     }
 
+    /// The class of each of some graphs of a set that are [`scaled`](Self::scaled), as the model's inference reads it.
+    pub fn answers_on_scaled_graphs(&self, graphs: &[Graph]) -> Result<Vec<usize>> {
+        let purified = graphs.iter().map(|g| self.plan.model.defense.method().purified(g));
+        let found = self.read_graphs(&purified.collect::<Result<Vec<_>>>()?, &self.reading)?;
+        Ok((0..found.num_rows()).map(|g| argmax(found.row(g))).collect())
+    }
+
     /// The network inside, for graphs that are [`prepared`](Self::prepared); answers as by a plain forward pass.
     pub fn network(&self) -> Result<&dyn Classifier> {
-        self.learned.classifier()
+        Ok(self.learned.classifier())
     }
 
     /// How answers are read off it.
@@ -187,23 +189,40 @@ impl Fitted {
         &self.reading
     }
 
-    /// Another inference on the same weights. What it needs to know of clean inputs it learns from `on`: from its training nodes where
-    /// that is the graph the model was trained on, else from all of its nodes.
-    pub fn with_inference(mut self, inference: Inference, on: &Graph, is_trained_on: bool) -> Result<Self> {
-        let prepared = self.prepared(on)?;
-        let network = self.learned.classifier()?;
-        let all: Vec<u32> = (0..on.num_nodes() as u32).collect();
-        let split = &self.trained_on.split;
-        let mut reading = inference.fit(network, &prepared, if is_trained_on { split.train() } else { &all })?;
-        if inference.tunes() {
-            if !is_trained_on {
-                let what = "tuning needs validation nodes, and none of this graph's are known to be such";
-                return Err(GraphError::argument("inference", what).into());
-            }
-            reading = reading.tuned(network, &prepared, split.val(), self.seed)?;
+    /// Another inference on the same weights. What it needs to know of clean inputs it learns from `on`: from its training items where
+    /// that is what the model was trained on, else from all of them.
+    pub fn with_inference(mut self, inference: Inference, on: &Content, is_trained_on: bool) -> Result<Self> {
+        let settled = self.plan.model.inference(inference).settled_for(on);
+        let inference = settled.plan(self.task())?.model.inference;
+        let refuse = |what: &str| Err(GraphError::argument("inference", what).into());
+        if inference.tunes() && !is_trained_on {
+            return refuse("tuning needs validation items, and none of these are known to be such");
         }
+        let network = self.learned.classifier();
+        let split = &self.trained_on.split;
+        self.reading = match on {
+            Content::Graph(graph) => {
+                let prepared = self.prepared(graph)?;
+                let all: Vec<u32> = (0..graph.num_nodes() as u32).collect();
+                let reading = inference.fit(network, &prepared, if is_trained_on { split.train() } else { &all })?;
+                match inference.tunes() {
+                    true => reading.tuned(network, &prepared, split.val(), self.seed)?,
+                    false => reading,
+                }
+            }
+            Content::Graphs(set) => {
+                let prepared = set.graphs().iter().map(|g| self.prepared(g)).collect::<Result<Vec<_>>>()?;
+                let of = |items: &[u32]| items.iter().map(|&g| &prepared[g as usize]).collect::<Vec<_>>();
+                let clean = if is_trained_on { of(split.train()) } else { prepared.iter().collect() };
+                let reading = inference.fit_to(network, CleanInputs::Graphs(&clean))?;
+                let labelled = split.val().iter().filter_map(|&g| Some((&prepared[g as usize], set.labels().get(g)?)));
+                match inference.tunes() {
+                    true => reading.tuned_on_graphs(network, &labelled.collect::<Vec<_>>(), self.seed)?,
+                    false => reading,
+                }
+            }
+        };
         self.plan.model.inference = inference;
-        self.reading = reading;
         Ok(self)
     }
 
@@ -211,7 +230,7 @@ impl Fitted {
     pub fn num_exits(&self) -> usize {
         match &self.learned {
             Learned::Exits(early) => early.exits.max_depth() + 1,
-            Learned::GraphExits(early) => early.exits.max_depth() + 1,
+            Learned::GraphExits(early) => early.exits().max_depth() + 1,
             Learned::Network(_) | Learned::Graphs(_) => 1,
         }
     }
@@ -220,6 +239,7 @@ impl Fitted {
         let refuse = |what: String| Err(GraphError::argument("predict", what).into());
         match (graph.features(), self.inputs.own_features) {
             (None, true) => refuse(format!("the graph has no features, and the model takes {}", self.in_dim())),
+            (None, false) if self.task() == Task::Graph => Ok(()),
             (None, false) if graph.num_nodes() != self.in_dim() => refuse(format!(
                 "the model was trained on a graph without features and knows its {} nodes alone; this graph has {}",
                 self.in_dim(),
@@ -252,35 +272,7 @@ impl Fitted {
 
     /// What it says of the nodes of a graph, or of the graphs of a set.
     pub fn predict(&self, content: &Content) -> Result<Predictions> {
-        let mut exits = None;
-        let probabilities = match (content, &self.learned) {
-            (Content::Graphs(set), Learned::Graphs(classifier)) => {
-                batches::probabilities(classifier, &self.prepared_set(set)?.1)?
-            }
-            (Content::Graphs(set), Learned::GraphExits(early)) => {
-                let (graphs, data) = self.prepared_set(set)?;
-                let (probabilities, taken) = early.probabilities(&graphs, &data)?;
-                exits = Some(taken);
-                probabilities
-            }
-            (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => {
-                self.reading.answer(self.learned.classifier()?, &self.prepared(graph)?, self.seed)?
-            }
-            (Content::Graph(_), Learned::Graphs(_) | Learned::GraphExits(_)) => {
-                return Err(GraphError::argument(
-                    "predict",
-                    "the model classifies graphs of a set, and this is one graph",
-                )
-                .into());
-            }
-            (Content::Graphs(_), Learned::Network(_) | Learned::Exits(_)) => {
-                return Err(GraphError::argument(
-                    "predict",
-                    "the model classifies the nodes of one graph, and this is a set",
-                )
-                .into());
-            }
-        };
+        let (probabilities, taken) = self.read(content, &self.reading)?;
         if let Some(at) = probabilities.data().iter().position(|p| !p.is_finite()) {
             let item = at / probabilities.num_cols().max(1);
             return Err(GraphError::argument(
@@ -290,24 +282,69 @@ impl Fitted {
             .into());
         }
         let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as u32).collect();
-        if let (Content::Graph(graph), Learned::Exits(early)) = (content, &self.learned) {
-            exits = Some(early.exits_of(&self.prepared(graph)?)?);
-        }
+        let exits = match (content, &self.learned) {
+            (Content::Graph(graph), Learned::Exits(early)) => Some(early.exits_of(&self.prepared(graph)?)?),
+            _ => taken,
+        };
         Ok(Predictions { classes, probabilities, exits })
     }
 
-    /// What it says of the nodes of a graph by a plain forward pass, whatever its inference.
-    pub fn predict_plainly(&self, graph: &Graph) -> Result<Predictions> {
-        let probabilities = Reading::default().answer(self.learned.classifier()?, &self.prepared(graph)?, self.seed)?;
+    /// What it says by a plain forward pass, whatever its inference.
+    pub fn predict_plainly(&self, content: &Content) -> Result<Predictions> {
+        let (probabilities, _) = self.read(content, &Reading::default())?;
         let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as u32).collect();
         Ok(Predictions { classes, probabilities, exits: None })
+    }
+
+    /// The distributions over classes that a reading gives the nodes of a graph, or the graphs of a set; of the latter with exits, those
+    /// that the graphs take.
+    fn read(&self, content: &Content, reading: &Reading) -> Result<(DenseMatrix<f32>, Option<Vec<usize>>)> {
+        let refuse = |what: &str| Err(GraphError::argument("predict", what).into());
+        let around_each = |set: &GraphSet| {
+            let prepared = set.graphs().par_iter().map(|g| self.prepared(g)).collect::<Result<Vec<_>>>()?;
+            self.read_graphs(&prepared, reading)
+        };
+        match (content, &self.learned) {
+            (Content::Graphs(set), Learned::Graphs(network)) => {
+                match (network.graph_classifier(), reading.is_plain()) {
+                    (Some(classifier), true) => {
+                        Ok((batches::probabilities(classifier, &self.prepared_set(set)?.1)?, None))
+                    }
+                    _ => Ok((around_each(set)?, None)),
+                }
+            }
+            (Content::Graphs(set), Learned::GraphExits(early)) => {
+                let (graphs, data) = self.prepared_set(set)?;
+                let (probabilities, taken) = fit_graph_exits::probabilities(early, &graphs, &data)?;
+                let read = if reading.is_plain() { probabilities } else { around_each(set)? };
+                Ok((read, Some(taken)))
+            }
+            (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => {
+                Ok((reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)?, None))
+            }
+            (Content::Graph(_), Learned::Graphs(_) | Learned::GraphExits(_)) => {
+                refuse("the model classifies graphs of a set, and this is one graph")
+            }
+            (Content::Graphs(_), Learned::Network(_) | Learned::Exits(_)) => {
+                refuse("the model classifies the nodes of one graph, and this is a set")
+            }
+        }
+    }
+
+    /// A distribution for each of some graphs of a set that are made ready. An answer depends on the graph alone, not on the others.
+    fn read_graphs(&self, prepared: &[Graph], reading: &Reading) -> Result<DenseMatrix<f32>> {
+        let network = self.learned.classifier();
+        let answer = |graph: &Graph| reading.answer(network, graph, self.seed);
+        let answers = prepared.par_iter().map(answer).collect::<Result<Vec<_>>>()?;
+        let rows = answers.iter().flat_map(|answer| answer.data().iter().copied()).collect();
+        Ok(DenseMatrix::new(answers.len(), self.classes.len(), rows)?)
     }
 
     /// Of a model with exits: which of them is taken.
     pub fn policy(&self) -> Option<&Policy> {
         match &self.learned {
             Learned::Exits(early) => Some(&early.policy),
-            Learned::GraphExits(early) => Some(&early.policy),
+            Learned::GraphExits(early) => Some(early.policy()),
             Learned::Network(_) | Learned::Graphs(_) => None,
         }
     }
@@ -317,7 +354,9 @@ impl Fitted {
     pub fn exit_answers(&self, content: &Content) -> Result<Option<Answers>> {
         match (content, &self.learned) {
             (Content::Graph(graph), Learned::Exits(early)) => Ok(Some(early.answers(&self.prepared(graph)?)?)),
-            (Content::Graphs(set), Learned::GraphExits(early)) => Ok(Some(early.answers(&self.prepared_set(set)?.1)?)),
+            (Content::Graphs(set), Learned::GraphExits(early)) => {
+                Ok(Some(fit_graph_exits::answers(early, &self.prepared_set(set)?.1)?))
+            }
             _ => Ok(None),
         }
     }
@@ -396,13 +435,13 @@ impl Classifier for Bare<'_> {
 
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let graph = self.fitted.plan.model.defense.method().purified(graph)?;
-        self.fitted.learned.classifier()?.scores(&graph)
+        self.fitted.learned.classifier().scores(&graph)
     }
 
     /// Through a defence that drops edges there is nothing to look.
     fn white_box(&self) -> Option<&WhiteBox> {
         match (&self.fitted.learned, self.fitted.plan.model.defense.is_nothing()) {
-            (Learned::Network(network), true) => Some(network),
+            (Learned::Network(network) | Learned::Graphs(network), true) => Some(network),
             _ => None,
         }
     }
@@ -416,7 +455,7 @@ impl Classifier for Fitted {
 
     /// Logarithms of the distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        let agreed = self.reading.answer(self.learned.classifier()?, &self.prepared(graph)?, self.seed)?;
+        let agreed = self.reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)?;
         let logarithms = agreed.data().iter().map(|&p| p.max(f32::MIN_POSITIVE).ln()).collect();
         Ok(DenseMatrix::new(agreed.num_rows(), agreed.num_cols(), logarithms)?)
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Plan;
 use crate::error::Result;
-use crate::features::Scaler;
+use crate::features::{Scaler, one_hot_degrees};
 use crate::nn::{Backbone, Batch, FirstAggregation, Input, Membership, OperatorScalar, Propagation, Shape};
 use crate::operator::{OperatorChoice, mean_log_degree, propagation_of_union};
 use crate::tensor::Operator;
@@ -47,12 +47,12 @@ impl NodeFeatures {
         NodeFeatures::Degrees { max: max.min(DEGREE_CAP) }
     }
 
-    /// One-hot degrees of a graph, one entry a row.
-    fn one_hot(graph: &Graph, max: usize) -> Features {
-        let n = graph.num_nodes();
-        let columns = (0..n as u32).map(|u| graph.degree(u).min(max) as u32).collect();
-        let one_hot = CsrMatrix::new(max + 1, (0..=n as u64).collect(), columns, vec![1f32; n]);
-        Features::Sparse(one_hot.expect("one column below max + 1 in each row"))
+    /// The last column of one-hot degrees, where those are the features.
+    pub fn degrees(self) -> Option<usize> {
+        match self {
+            NodeFeatures::Own => None,
+            NodeFeatures::Degrees { max } => Some(max),
+        }
     }
 
     /// The same graphs with the features fixed: what is done to the structure later leaves them as they are.
@@ -60,7 +60,7 @@ impl NodeFeatures {
         match self {
             NodeFeatures::Own => Ok(graphs.to_vec()),
             NodeFeatures::Degrees { max } => {
-                graphs.iter().map(|g| g.clone().with_features(Self::one_hot(g, max))).collect()
+                graphs.iter().map(|g| g.clone().with_features(one_hot_degrees(g, max))).collect()
             }
         }
     }
@@ -94,6 +94,11 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
+    /// Of sets: the last column of one-hot degrees, where those are the features.
+    pub(super) fn degrees(&self) -> Option<usize> {
+        self.node_features.and_then(NodeFeatures::degrees)
+    }
+
     pub(super) fn of_graph(graph: &Graph) -> Self {
         Self { own_features: graph.features().is_some(), node_features: None }
     }
@@ -171,7 +176,7 @@ impl GraphData {
             NodeFeatures::Degrees { .. } if graphs.first().is_some_and(|g| g.features().is_some()) => {
                 own_features(graphs)?
             }
-            NodeFeatures::Degrees { max } => NodeFeatures::one_hot(&union, max),
+            NodeFeatures::Degrees { max } => one_hot_degrees(&union, max),
         };
         if features.num_cols() == 0 {
             return Err(gnarl_graph::Error::argument(TASK, "the nodes carry features of no columns").into());
@@ -354,7 +359,7 @@ mod tests {
         assert_eq!(NodeFeatures::of(&[]), NodeFeatures::Degrees { max: 0 });
         let huge = generate::star(400).unwrap();
         assert_eq!(NodeFeatures::of(&[huge]), NodeFeatures::Degrees { max: DEGREE_CAP });
-        let features = NodeFeatures::one_hot(&star, 2).to_dense();
+        let features = one_hot_degrees(&star, 2).to_dense();
         let hub = (0..5).find(|&u| star.degree(u) == 4).unwrap() as usize;
         assert_eq!(features.row(hub), [0.0, 0.0, 1.0], "four neighbours are two or more");
         assert_eq!(features.row((hub + 1) % 5), [0.0, 1.0, 0.0]);

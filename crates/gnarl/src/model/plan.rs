@@ -98,6 +98,13 @@ impl Plan {
     /// Refuses a set whose features a changed structure leaves as they are, for a backbone that sees nothing else.
     pub(super) fn check_features(&self, own_features: bool) -> Result<()> {
         let method = self.model.augment.method();
+        if !own_features && self.model.inference.method().part() == Some(Perturbed::Features) {
+            let why = format!(
+                "{} looks around among features, and the graphs have none of their own; let neighbours differ in structure",
+                self.model.inference
+            );
+            return Err(Error::setting("inference-on", why));
+        }
         if !own_features && matches!(self.model.augment, Augment::FeatureMask(_)) {
             let why = format!("{} masks features, and the graphs have none of their own", self.model.augment);
             return Err(Error::setting("augment", why));
@@ -134,6 +141,7 @@ impl Model {
     pub fn plan(&self, task: Task) -> crate::Result<Plan> {
         self.check_choices()?;
         refuse(self, task)?;
+        let inference = if task == Task::Graph { self.inference.on_sets() } else { self.inference };
         let network = network(self, task);
         let training = training(self, &network, task);
         let features = self.features.unwrap_or(FeatureScaling::Auto);
@@ -172,6 +180,7 @@ impl Model {
                 patience: training.patience,
                 batch_size: (task == Task::Graph).then_some(batch_size),
             },
+            inference,
             ..*self
         };
         let plan =
@@ -411,15 +420,6 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
                     "model",
                     format!(
                         "{backbone} is trained one learner after the other on the nodes of one graph; choose another for a set of graphs"
-                    ),
-                );
-            }
-            if !model.inference.is_plain() {
-                return no(
-                    "inference",
-                    format!(
-                        "{} reads answers off the nodes of one graph; a set of graphs is answered plainly",
-                        model.inference
                     ),
                 );
             }

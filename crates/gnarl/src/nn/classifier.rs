@@ -128,6 +128,11 @@ impl GraphClassifier {
         self.encoder.params()
     }
 
+    /// Its message passing.
+    pub fn encoder(&self) -> &Network {
+        &self.encoder
+    }
+
     /// Number of input features.
     pub fn in_dim(&self) -> usize {
         self.encoder.in_dim()
@@ -180,6 +185,19 @@ impl GraphClassifier {
     /// Class scores of a batch's graphs.
     pub fn scores(&self, batch: &Batch, pass: &Pass<'_>) -> Result<Tensor> {
         self.classify(&self.latent(batch, pass)?, pass)
+    }
+
+    /// Class scores of one graph, `[1, num_classes]`.
+    pub fn scores_of_one(&self, propagation: &Propagation, input: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let nodes = propagation.operator.num_cols();
+        let latent = match nodes {
+            0 => Tensor::zeros((1, self.latent_dim()), DType::F32, &Device::Cpu)?,
+            _ => {
+                let encoded = self.encoder.encode(propagation, input, pass)?;
+                self.config.readout.forward(&Membership::new(&[nodes]), &encoded)?
+            }
+        };
+        self.classify(&latent, pass)
     }
 
     /// Puts another head in the place of its own.

@@ -33,6 +33,18 @@ pub struct FeatureChange {
     pub linf: f64,
 }
 
+impl FeatureChange {
+    /// Both together, of different nodes.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            nodes: self.nodes + other.nodes,
+            l2: self.l2.hypot(other.l2),
+            largest_l2: self.largest_l2.max(other.largest_l2),
+            linf: self.linf.max(other.linf),
+        }
+    }
+}
+
 impl Change {
     /// Compares a graph with the original. O(nodes + edges + features). Fails where they have not the same nodes.
     pub fn between(original: &Graph, graph: &Graph) -> Result<Self> {

@@ -142,7 +142,8 @@ pub struct Estimate {
 /// Of a network whose first step is linear and narrower than the features ([`WhiteBox::reduced`]), perturbations are never
 /// held whole: in L2 balls only their coordinates are drawn ([`ReducedBall`]), in others drawn and projected a few rows at a time.
 pub fn estimate(classifier: &dyn Classifier, graph: &Graph, settings: &Settings) -> Result<Estimate> {
-    let Some(model) = classifier.white_box() else {
+    // Where degrees stand for features, another graph has another input.
+    let Some(model) = classifier.white_box().filter(|model| !model.reads_degrees()) else {
         return estimate_over(std::slice::from_ref(graph), |graph| classifier.scores(graph), settings);
     };
     settings.check(graph)?;

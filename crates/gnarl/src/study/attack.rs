@@ -1,4 +1,5 @@
-//! Models under attack: fit to a split, attack, and compare the answers on the same test nodes.
+//! Models under attack: fit to a split, attack, and compare the answers on the same test nodes. Sets of graphs are attacked graph by
+//! graph (`attack_set`).
 //!
 //! Evasion changes what a fitted model is given. Poisoning changes what it is trained on: the attacker, who cannot know the model
 //! yet, looks into a GCN of their own or into none, and the model is trained and judged on the changed graph.
@@ -14,6 +15,7 @@ use gnarl_graph::{Content, Graph, Labels, Split};
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::attack_set;
 use super::summary::Accuracy;
 use crate::attack::{Attack, Attacked, Scene};
 use crate::classifier::Classifier;
@@ -64,13 +66,13 @@ pub struct AttackStudy {
     pub surrogate: bool,
     /// What the attacker knows of classes.
     pub known: Known,
-    /// How many runs: run `i` takes split `i` (in turn) and seed `seed + i`.
+    /// How many runs: run `i` takes split or fold `i` (in turn) and seed `seed + i`.
     pub runs: usize,
     /// The first run's seed.
     pub seed: u64,
 }
 
-/// One run: one split, one seed. Accuracies are of the test nodes, per cent, by a plain forward pass unless they say otherwise.
+/// One run: one split, one seed. Accuracies are of the test nodes or graphs, per cent, by a plain forward pass unless they say otherwise.
 #[derive(Debug, Clone, Serialize)]
 pub struct AttackRun {
     /// The seed.
@@ -145,7 +147,7 @@ impl Verdict {
     }
 }
 
-/// The class that a model gives every node.
+/// The class that a model gives every node, or the graph.
 pub fn answers(model: &dyn Classifier, graph: &Graph) -> Result<Vec<usize>> {
     let scores = model.scores(graph)?;
     Ok((0..scores.num_rows()).map(|u| argmax(scores.row(u))).collect())
@@ -198,7 +200,7 @@ fn guesses(graph: &Graph, truth: &Labels, answers: &[usize], split: &Split) -> R
     Ok(Labels::new(classes, truth.num_classes())?)
 }
 
-fn labelled(nodes: &[u32], labels: &Labels) -> Vec<(u32, u32)> {
+pub(super) fn labelled(nodes: &[u32], labels: &Labels) -> Vec<(u32, u32)> {
     nodes.iter().filter_map(|&u| labels.get(u).map(|c| (u, c))).collect()
 }
 
@@ -206,14 +208,20 @@ fn true_labels(graph: &Graph) -> Result<&Labels> {
     graph.labels().ok_or_else(|| refused("the graph has no labels"))
 }
 
-fn refused(what: &str) -> Error {
+pub(super) fn refused(what: &str) -> Error {
     Error::Graph(gnarl_graph::Error::argument("attack", what))
 }
 
-/// The attacker's own model: two graph convolutions of 64 with the GCN reference's training.
-fn fit_surrogate(graph: &Graph, epochs: usize, split: &Split, seed: u64, watch: &Watch<'_>) -> Result<Fitted> {
+/// The attacker's own model: a GCN with its usual training.
+pub(super) fn fit_surrogate(
+    on: &Content,
+    epochs: usize,
+    split: &Split,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<Fitted> {
     let model = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).epochs(epochs);
-    let ready = model.ready("surrogate", &Content::Graph(graph.clone()), FitOptions::default())?;
+    let ready = model.ready("surrogate", on, FitOptions::default())?;
     // A seed of its own: the surrogate of a GCN must not be that GCN.
     ready.fit(split, mix(seed ^ SURROGATE), watch)
 }
@@ -226,13 +234,13 @@ impl AttackStudy {
     }
 
     /// Whether the attacker trains a model of their own.
-    fn needs_surrogate(&self) -> bool {
+    pub(super) fn needs_surrogate(&self) -> bool {
         self.surrogate || (self.mode == Mode::Poisoning && self.looks_into_a_model())
     }
 
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
-        let plan = self.settled_model().plan(gnarl_graph::dataset::Task::Node)?;
+        let plan = self.settled_model().plan(on.content.task())?;
         let own = plan.trainings(Some(&on.content)) * (1 + usize::from(self.mode == Mode::Poisoning));
         Ok(((own + usize::from(self.needs_surrogate())) * plan.training.epochs * self.runs) as u64)
     }
@@ -268,8 +276,10 @@ impl AttackStudy {
         let clean = ready.fit(split, seed, watch)?;
         let graph = clean.scaled(graph)?;
         let epochs = ready.plan().training.epochs;
+        let content = Content::Graph(graph);
         let surrogate =
-            self.needs_surrogate().then(|| fit_surrogate(&graph, epochs, split, seed, watch)).transpose()?;
+            self.needs_surrogate().then(|| fit_surrogate(&content, epochs, split, seed, watch)).transpose()?;
+        let graph = content.graph()?.clone();
         let eyes = surrogate.as_ref().map(Fitted::network).transpose()?;
         let before_attack = Instant::now();
         let victim = clean.bare();
@@ -338,14 +348,23 @@ impl AttackStudy {
     pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<AttackResult> {
         let start = Instant::now();
         self.check()?;
-        let graph = on.content.graph()?;
+        if let Content::Graphs(set) = &on.content {
+            attack_set::check(&self.attack, set)?;
+        }
         let ready = self.settled_model().ready(&on.name, &on.content, FitOptions::default())?;
-        let entries = graph.features().map_or(0, |f| f.num_rows() * f.num_cols());
+        let size = |graph: &Graph| graph.features().map_or(0, |f| f.num_rows() * f.num_cols());
+        let entries: usize = match &on.content {
+            Content::Graph(graph) => size(graph),
+            Content::Graphs(set) => set.graphs().iter().map(size).sum(),
+        };
         let at_once = (ENTRIES_AT_ONCE / entries.max(1)).clamp(1, self.runs.max(1));
         let all: Vec<usize> = (0..self.runs).collect();
         let one = |&i: &usize| {
             let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
-            Ok(self.run_one(&ready, graph, split, seed, watch)?.0)
+            match &on.content {
+                Content::Graph(graph) => Ok(self.run_one(&ready, graph, split, seed, watch)?.0),
+                Content::Graphs(set) => self.run_on_set(&ready, set, split, seed, watch),
+            }
         };
         let mut runs: Vec<AttackRun> = Vec::with_capacity(self.runs);
         for some in all.chunks(at_once) {

@@ -184,7 +184,8 @@ impl AxesStudy {
             return Ok((result.test_accuracy()?.ok_or_else(no_test)?, None));
         };
         let (mode, known) = (Mode::Evasion, Known::True);
-        let study = AttackStudy { model, attack, mode, surrogate: false, known, runs: self.runs, seed: self.seed };
+        let runs = if on.content.task() == Task::Node { self.runs } else { on.splits.len() };
+        let study = AttackStudy { model, attack, mode, surrogate: false, known, runs, seed: self.seed };
         let result = study.run(on, watch)?;
         if result.unfinished > 0 {
             return Err(unfinished());

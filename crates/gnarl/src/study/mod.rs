@@ -12,6 +12,7 @@
 
 pub mod advise;
 pub mod attack;
+mod attack_set;
 pub mod axes;
 pub mod robustness;
 pub mod summary;

@@ -1,9 +1,11 @@
-//! How far a model's answers move when its input does, by sampling, and how far they ever can (thesis ch. 5).
+//! How far a model's answers move when its input does, by sampling, and how far they ever can (thesis ch. 5). Of a set of graphs,
+//! around each of the test graphs.
 
 use std::time::Instant;
 
 use gnarl_graph::dataset::Benchmark;
-use gnarl_graph::{Error, Graph};
+use gnarl_graph::random::mix;
+use gnarl_graph::{Content, Error, Graph};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -42,7 +44,7 @@ pub struct RobustnessWatch<'a> {
 /// What was found at each radius, and how well the models do.
 #[derive(Debug)]
 pub struct RobustnessResult {
-    /// On test nodes, over runs; `None` where none is labelled.
+    /// On test nodes or graphs, over runs; `None` where none is labelled.
     pub test_accuracy: Option<Accuracy>,
     /// In the order of the settings; fewer where the study was stopped.
     pub curve: Vec<RadiusReport>,
@@ -59,7 +61,7 @@ pub struct RobustnessResult {
 /// One radius.
 #[derive(Debug, Serialize)]
 pub struct RadiusReport {
-    /// Over the samples of all runs; its intervals are for these networks, not for others.
+    /// Over the samples of all runs, of a set around each test graph; its intervals are for these networks, not for others.
     #[serde(flatten)]
     pub pooled: Estimate,
     /// The mean distance of each run.
@@ -70,7 +72,7 @@ pub struct RadiusReport {
     pub seconds: f64,
 }
 
-/// One bound, over all runs, beside what was seen.
+/// One bound, over all runs and, of a set, over their test graphs, beside what was seen.
 #[derive(Debug, Serialize)]
 pub struct BoundReport {
     /// Of what.
@@ -100,14 +102,13 @@ impl RobustnessStudy {
 
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
-        let plan = self.model.plan(gnarl_graph::dataset::Task::Node)?;
+        let plan = self.model.plan(on.content.task())?;
         Ok((plan.trainings(Some(&on.content)) * plan.training.epochs * self.runs) as u64)
     }
 
     /// Fits, then estimates and bounds at every radius.
     pub fn run(&self, on: &Benchmark, watch: &RobustnessWatch<'_>) -> Result<RobustnessResult> {
         let start = Instant::now();
-        let original = on.content.graph()?;
         let ready = self.model.ready(&on.name, &on.content, FitOptions::default())?;
         if self.runs == 0 {
             return Err(Error::argument("robustness", "0 runs; at least 1 is needed").into());
@@ -116,23 +117,26 @@ impl RobustnessStudy {
             let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
             ready.fit(split, seed, &watch.training)
         };
-        // What is perturbed is what the network takes: features scaled once, for all runs as the first settled it.
+        // What is perturbed is what the network takes: features scaled in one way, for all runs as the first settled it.
         let first = one(&ready, 0)?;
-        let graph = first.scaled(original)?;
         let settled = self.model.features(first.scaler().scaling());
         let ready = settled.ready(&on.name, &on.content, FitOptions::default())?;
         let others = (1..self.runs).into_par_iter().map(|i| one(&ready, i)).collect::<Result<Vec<_>>>()?;
         let fitted: Vec<Fitted> = std::iter::once(first).chain(others).collect();
         let train_seconds = start.elapsed().as_secs_f64();
-        self.settings.iter().try_for_each(|settings| settings.check(&graph))?;
+        let inputs = fitted.iter().map(|model| looked_at(model, &on.content)).collect::<Result<Vec<_>>>()?;
+        let cases = || fitted.iter().zip(&inputs).flat_map(|(fitted, inputs)| inputs.iter().map(move |i| (fitted, i)));
+        let cases: Vec<Case<'_>> = cases().map(|(fitted, input)| Case::new(fitted, input)).collect();
+        for settings in &self.settings {
+            cases.iter().try_for_each(|case| case.settings(settings).check(&case.input.graph))?;
+        }
         let accuracies = fitted.iter().map(|model| {
             let predictions = model.predict(&on.content)?;
             model.accuracy_on(&predictions, &on.content, model.trained_on().split.test())
         });
         let test_accuracy = Accuracy::of_all(accuracies.collect::<Result<Vec<_>>>()?.into_iter())?;
         (watch.on_radius)();
-        let subjects: Vec<Subject<'_>> = fitted.iter().map(Subject::new).collect();
-        let (bounds, mut no_bounds) = match self.bounds(&subjects, &graph) {
+        let (bounds, mut no_bounds) = match self.bounds(&cases) {
             Ok(bounds) => (bounds, None),
             Err(why) => (Vec::new(), Some(why.to_string())),
         };
@@ -144,19 +148,24 @@ impl RobustnessStudy {
                 break;
             }
             let started = Instant::now();
-            let estimates =
-                subjects.iter().map(|subject| subject.estimate(&graph, settings)).collect::<Result<Vec<_>>>()?;
+            let estimates = cases.iter().map(|case| case.estimate(settings)).collect::<Result<Vec<_>>>()?;
             let seconds = started.elapsed().as_secs_f64();
             let found = match bounds.is_empty() {
                 true => Ok(Vec::new()),
-                false => bound(&bounds, &graph, settings, &estimates),
+                false => bound(&bounds, &cases, settings, &estimates),
             };
             let found = found.unwrap_or_else(|why| {
                 no_bounds = Some(why.to_string());
                 Vec::new()
             });
+            let mut left = &estimates[..];
+            let of_run = |inputs: &Vec<Input>| {
+                let (own, others) = left.split_at(inputs.len());
+                left = others;
+                own.iter().map(|e| e.mean).sum::<f64>() / own.len() as f64
+            };
             curve.push(RadiusReport {
-                distance: Accuracy::of(estimates.iter().map(|e| e.mean).collect())?,
+                distance: Accuracy::of(inputs.iter().map(of_run).collect())?,
                 pooled: pooled(&estimates, &settings.sigmas),
                 bounds: found,
                 seconds,
@@ -167,32 +176,73 @@ impl RobustnessStudy {
         Ok(RobustnessResult { test_accuracy, curve, no_bounds, interrupted, train_seconds, seconds })
     }
 
-    /// The bounds of every run; fails where the model has none.
-    fn bounds<'a>(&self, subjects: &'a [Subject<'_>], graph: &Graph) -> Result<Vec<(&'a WhiteBox, Bounds)>> {
+    /// The bounds of every case; fails where the model has none.
+    fn bounds<'a>(&self, cases: &'a [Case<'_>]) -> Result<Vec<(&'a WhiteBox, Bounds)>> {
         if !self.model.inference.is_plain() {
             let what = "they are for a plain forward pass, not for another inference";
             return Err(Error::argument("bounds", what).into());
         }
-        let one = |subject: &'a Subject<'_>| match subject.bare.white_box() {
-            Some(network) => Ok((network, Bounds::new(network, graph)?)),
+        let one = |case: &'a Case<'_>| match case.bare.white_box() {
+            Some(network) => Ok((network, Bounds::new(network, &case.input.graph)?)),
             None => Err(Error::argument("bounds", "they are for plain networks, without exits and defences").into()),
         };
-        subjects.iter().map(one).collect()
+        cases.iter().map(one).collect()
     }
 }
 
-/// A fitted model on graphs whose features are scaled.
-struct Subject<'a> {
+/// A graph that is looked around, its features scaled.
+struct Input {
+    graph: Graph,
+    /// Of a graph of a set: its place there.
+    place: Option<u32>,
+}
+
+/// What is looked at of a fitted model: its graph, or the test graphs of its set that have nodes.
+fn looked_at(fitted: &Fitted, content: &Content) -> Result<Vec<Input>> {
+    let set = match content {
+        Content::Graph(graph) => return Ok(vec![Input { graph: fitted.scaled(graph)?, place: None }]),
+        Content::Graphs(set) => set,
+    };
+    let split = &fitted.trained_on().split;
+    let with_nodes = split.test().iter().filter(|&&g| set.graphs()[g as usize].num_nodes() > 0);
+    let one = |&g: &u32| Ok(Input { graph: fitted.scaled(&set.graphs()[g as usize])?, place: Some(g) });
+    let inputs = with_nodes.map(one).collect::<Result<Vec<_>>>()?;
+    match inputs.is_empty() {
+        false => Ok(inputs),
+        true => {
+            let what = format!("fold {} has no test graph with nodes to perturb", split.name());
+            Err(Error::argument("robustness", what).into())
+        }
+    }
+}
+
+/// A fitted model and a graph that it is looked at around.
+struct Case<'a> {
     fitted: &'a Fitted,
     bare: crate::model::fitted::Bare<'a>,
+    input: &'a Input,
 }
 
-impl<'a> Subject<'a> {
-    fn new(fitted: &'a Fitted) -> Self {
-        Self { fitted, bare: fitted.bare() }
+impl<'a> Case<'a> {
+    fn new(fitted: &'a Fitted, input: &'a Input) -> Self {
+        Self { fitted, bare: fitted.bare(), input }
     }
 
-    fn estimate(&self, graph: &Graph, settings: &Settings) -> Result<Estimate> {
+    /// The settings here: each graph of a set has draws of its own, and no more flips than it has pairs of nodes.
+    fn settings(&self, settings: &Settings) -> Settings {
+        let Some(place) = self.input.place else { return settings.clone() };
+        let nodes = self.input.graph.num_nodes();
+        let most = nodes * (nodes - 1) / 2;
+        let region = match settings.region {
+            Region::Structure { flips, law } => Region::Structure { flips: flips.min(most), law },
+            Region::Both { ball, flips, law } => Region::Both { ball, flips: flips.min(most), law },
+            features @ Region::Features(_) => features,
+        };
+        Settings { region, seed: mix(settings.seed ^ mix(u64::from(place) + 1)), ..settings.clone() }
+    }
+
+    fn estimate(&self, settings: &Settings) -> Result<Estimate> {
+        let (graph, settings) = (&self.input.graph, &self.settings(settings));
         match self.fitted.reading().is_plain() {
             true => estimate(&self.bare, graph, settings),
             false => {
@@ -215,25 +265,28 @@ fn pooled(estimates: &[Estimate], sigmas: &[f64]) -> Estimate {
     }
 }
 
-/// The bounds of every run at a radius, the loosest of each beside the most that was seen.
+/// The bounds of every case at a radius, the loosest of each beside the most that was seen.
 fn bound(
     bounds: &[(&WhiteBox, Bounds)],
-    graph: &Graph,
+    cases: &[Case<'_>],
     settings: &Settings,
     estimates: &[Estimate],
 ) -> Result<Vec<BoundReport>> {
-    let budget = match settings.region {
+    let budget = |settings: &Settings| match settings.region {
         Region::Features(ball) => Budget::Features { norm: ball.norm(), epsilon: ball.epsilon() },
         Region::Structure { flips, .. } => Budget::Structure { flips },
         Region::Both { ball, flips, .. } => Budget::Both { norm: ball.norm(), epsilon: ball.epsilon(), flips },
     };
-    let distance = match (budget, bounds.first()) {
-        (Budget::Structure { .. }, Some((model, _))) => Some(farthest(model, graph, settings)?),
+    // Of one graph the drawn ones are the same in every run.
+    let distance = match (budget(settings), bounds.first(), cases.first()) {
+        (Budget::Structure { .. }, Some((model, _)), Some(Case { input: Input { graph, place: None }, .. })) => {
+            Some(farthest(model, graph, settings)?)
+        }
         _ => None,
     };
     let mut found: Vec<BoundReport> = Vec::new();
-    for ((_, bounds), estimate) in bounds.iter().zip(estimates) {
-        let mut all: Vec<_> = bounds.within(budget)?.into_iter().map(|b| (b, None)).collect();
+    for (((_, bounds), case), estimate) in bounds.iter().zip(cases).zip(estimates) {
+        let mut all: Vec<_> = bounds.within(budget(&case.settings(settings)))?.into_iter().map(|b| (b, None)).collect();
         if let Some(distance) = distance {
             all.insert(1, (bounds.within_distance(distance)?, Some(distance)));
         }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use gnarl_graph::dataset::{Benchmark, Task};
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
-use gnarl_graph::{Content, DenseMatrix, Split};
+use gnarl_graph::{DenseMatrix, Split};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -299,12 +299,9 @@ impl<'a> Judge<'a> {
         let content = &self.on.content;
         let predictions = fitted.predict(content)?;
         let test_accuracy = fitted.accuracy_on(&predictions, content, split.test())?;
-        let plain_test_accuracy = match content {
-            Content::Graph(graph) if !fitted.reading().is_plain() => {
-                let plain = fitted.predict_plainly(graph)?;
-                fitted.accuracy_on(&plain, content, split.test())?
-            }
-            _ => None,
+        let plain_test_accuracy = match fitted.reading().is_plain() {
+            false => fitted.accuracy_on(&fitted.predict_plainly(content)?, content, split.test())?,
+            true => None,
         };
         let exits = match &self.structure {
             Some(structure) => fitted

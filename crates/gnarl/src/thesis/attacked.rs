@@ -56,13 +56,13 @@ impl Subject {
     }
 
     /// The model on a dataset, with what the chapter's recipe says (the thesis' here) or another.
-    pub(super) fn model(self, dataset: &str, recipe: Recipe) -> (Recipe, Model) {
+    pub(super) fn model(self, dataset: &str, recipe: Recipe, task: Task) -> (Recipe, Model) {
         let recipe = if recipe == Recipe::Thesis { self.chapter } else { recipe };
         let mut model = Model::new(self.backbone).operator(self.operator).weights(self.weights);
         if self.noise != 0.0 {
             model.network.noise = Some(self.noise);
         }
-        (recipe, recipe.fill(model, dataset, Task::Node))
+        (recipe, recipe.fill(model, dataset, task))
     }
 }
 
@@ -88,6 +88,8 @@ pub const fn noise(psi: f64) -> Threat {
 
 /// Gradient ascent on features, 15 % of their norm.
 pub const PGD_FEATURES: Threat = against_input(Attack::PgdFeatures(PgdFeatures::budget(0.15)));
+/// Gradient ascent on features of graphs, 20 % of their norm.
+pub const PGD_OF_GRAPHS: Threat = against_input(Attack::PgdFeatures(PgdFeatures::budget(0.2)));
 /// Gradient ascent on a tenth of the edges.
 pub const PGD_STRUCTURE: Threat = against_input(Attack::PgdStructure(PgdStructure::budget(0.1)));
 /// A tenth of the edges removed within classes and added between them.

@@ -117,8 +117,18 @@ impl Recipe {
     }
 
     fn fill_graph(self, mut model: Model) -> Model {
-        if self == Recipe::Thesis {
-            model.training.keep = model.training.keep.or(Some(Keep::Last));
+        match self {
+            Recipe::Default => {}
+            Recipe::Thesis => model.training.keep = model.training.keep.or(Some(Keep::Last)),
+            // The head behind the readout is what the networks of ch. 5 end in.
+            Recipe::ThesisCh5 | Recipe::ThesisCh6 => {
+                let mut network = NetworkOptions { hidden: Some(16), ..Default::default() };
+                if self == Recipe::ThesisCh5 {
+                    model.training.weight_decay = model.training.weight_decay.or(Some(0.0));
+                    (network.bias, network.orthogonal_start) = (Some(false), Some(true));
+                }
+                model.network = over(model.network, network, &model);
+            }
         }
         model
     }

@@ -94,6 +94,15 @@ pub struct UnderAttack {
     pub surrogate: bool,
     /// What the attacker knows of classes.
     pub known: Known,
+    /// Whether graphs of a set are attacked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub graphs: bool,
+}
+
+impl UnderAttack {
+    fn task(&self) -> Task {
+        if self.graphs { Task::Graph } else { Task::Node }
+    }
 }
 
 /// What a cell needs to know of graph classification.
@@ -125,10 +134,13 @@ impl Work {
                 filled(recipe, classifier.model(dataset, recipe), Task::Graph)?,
             )?),
             Spec::Attacked { subject, threat, .. } => {
-                let (recipe, model) = subject.model(dataset, recipe);
+                let task = task_of(dataset);
+                let (recipe, model) = subject.model(dataset, recipe, task);
                 let inference = threat.inference.unwrap_or_default().on(attacked_part(&threat.attack));
-                let model = recipe.fill(model.inference(inference), dataset, Task::Node);
-                Work::Attacked(filled(recipe, model, Task::Node)?.with(UnderAttack::new(threat)?))
+                let model = recipe.fill(model.inference(inference), dataset, task);
+                let runs = filled(recipe, model, task)?;
+                let runs = Runs { runs: runs.runs.min(folds_of(dataset)), ..runs };
+                Work::Attacked(runs.with(UnderAttack::new(threat, task)?))
             }
             Spec::BestDepth { backbone } => Work::BestDepth(chapter_4(at_depth(backbone, MAX_DEPTH))?),
             Spec::Halves { depth } => {
@@ -157,7 +169,7 @@ impl Work {
             Work::Halves(runs) => runs.effort(Task::Node),
             Work::Attacked(runs) => {
                 let again = usize::from(runs.more.mode == Mode::Poisoning) + usize::from(runs.more.surrogate);
-                runs.effort(Task::Node) * (1 + again) as f64
+                runs.effort(runs.more.task()) * (1 + again) as f64
             }
             Work::Graphs(runs) => {
                 let copies = runs.model.augment.method().transform().map(|(_, copies)| copies);
@@ -327,7 +339,7 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
 
 impl UnderAttack {
     /// A threat; fails for a budget that means nothing.
-    fn new(threat: Threat) -> Result<Self> {
+    fn new(threat: Threat, task: Task) -> Result<Self> {
         threat.attack.check()?;
         Ok(Self {
             protocol: threat.tenths.then_some(Protocol::LargestComponentFractions { train: 0.1, val: 0.1 }),
@@ -335,6 +347,7 @@ impl UnderAttack {
             mode: threat.mode,
             surrogate: threat.surrogate,
             known: Known::True,
+            graphs: task == Task::Graph,
         })
     }
 }
@@ -342,7 +355,7 @@ impl UnderAttack {
 impl Runs<UnderAttack> {
     /// Attacks on the dataset's splits. `None` where stopped.
     fn attack(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
-        let UnderAttack { protocol, attack, mode, surrogate, known } = self.more;
+        let UnderAttack { protocol, attack, mode, surrogate, known, .. } = self.more;
         let benchmark = match protocol {
             Some(protocol) => loaded.benchmark_by(Some(protocol), self.seed, self.runs)?,
             None => loaded.benchmark(self.seed, self.runs)?,
@@ -352,7 +365,7 @@ impl Runs<UnderAttack> {
         if stop.load(Ordering::Relaxed) || result.unfinished > 0 {
             return Ok(None);
         }
-        let epochs = self.model.plan(Task::Node)?.training.epochs;
+        let epochs = self.model.plan(self.more.task())?.training.epochs;
         Ok(Some(Measured {
             values: result.runs.iter().map(|run| run.attacked_accuracy).collect(),
             attacked: Some(Box::new(ByAttack::new(&result.runs, epochs))),
@@ -362,15 +375,23 @@ impl Runs<UnderAttack> {
     }
 }
 
+/// Folds of a set, which there are no more runs of; of one graph there is no limit.
+fn folds_of(dataset: &str) -> usize {
+    match registry::get(dataset).map(|entry| entry.protocol) {
+        Some(Protocol::Folds(folds)) => folds,
+        _ => usize::MAX,
+    }
+}
+
+fn task_of(dataset: &str) -> Task {
+    if folds_of(dataset) == usize::MAX { Task::Node } else { Task::Graph }
+}
+
 /// The runs of a classifier on a set: folds are runs, there are no more of them.
 fn on_graphs(classifier: Classifier, dataset: &str, timed: bool, runs: Runs) -> Result<Runs<OnGraphs>> {
     let edges = classifier.corrupted.map(Corruption::new).transpose()?;
     let corruption = edges.map(|edges| TrainingCorruption { edges, keep_degrees: false });
-    let folds = match registry::get(dataset).map(|entry| entry.protocol) {
-        Some(Protocol::Folds(folds)) => folds,
-        _ => usize::MAX,
-    };
-    let runs = Runs { runs: runs.runs.min(folds), ..runs };
+    let runs = Runs { runs: runs.runs.min(folds_of(dataset)), ..runs };
     Ok(runs.with(OnGraphs { corruption, inits: inits(dataset), timed }))
 }
 

@@ -15,6 +15,9 @@ impl Bounds {
         let [l1, l2, linf] = self.maps().fold(start(norm, self.features), |reached, map| map.after(reached));
         let most = |w: &[f64]| w.iter().copied().fold(0.0, f64::max);
         let by = epsilon * SLACK;
+        if let Some(ending) = &self.ending {
+            return ending.by_rows([by * l1, by * l2, by * linf], walks);
+        }
         let squares: f64 = walks.iter().map(|w| (0.5 * by * l2 * w).min(2f64.sqrt()).powi(2)).sum();
         let scaled = squares.sqrt() / (2.0 * (walks.len().max(1) as f64).sqrt());
         let (sums, largest) = (walks.iter().sum::<f64>(), most(walks));

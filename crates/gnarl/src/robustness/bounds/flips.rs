@@ -38,6 +38,9 @@ impl Structure {
             (OperatorChoice::Classical(op), _) | (OperatorChoice::Usual, UsualOperator::Classical(op)) => op,
             _ => return Err("flips under an operator that is learned from centralities: they change everywhere".into()),
         };
+        if model.reads_degrees() {
+            return Err("flips where degrees stand for features: they move with the edges".into());
+        }
         if graph.weights().is_some() {
             return Err("flips in a weighted graph".into());
         }

@@ -6,13 +6,14 @@
 //! | `features` | every row of the features within a ball |
 //! | `structure` | edges that flip, alone or with features |
 //! | `gin` | the thesis' formula for GIN |
+//! | `graphs` | from the nodes of a graph to the scores of the graph |
 //! | `flips` | how far flips take an operator |
 //! | `operators` | how large operators are, and how far apart |
 //! | `gains` | how far linear maps stretch |
 //! | `plan` | the linear maps of a network by their place |
 //!
 //! A network here is a stack of rounds `H ← relu(Φ H W + b)`, where a round of GIN has a second map and adds a node's own message,
-//! followed by linear maps without message passing. ReLU moves no two points apart, biases cancel in differences, and the rows of H are
+//! followed by linear maps without message passing; of a classifier of graphs a readout and the head come behind. ReLU moves no two points apart, biases cancel in differences, and the rows of H are
 //! vectors multiplied from the right: `||x W||_1 <= ||x||_1 · (largest absolute row sum)`, `||x W||_inf <= ||x||_inf · (largest
 //! absolute column sum)`, `||x W||_2 <= ||x||_2 · (largest singular value)`.
 //!
@@ -31,6 +32,7 @@ mod features;
 mod flips;
 mod gains;
 mod gin;
+mod graphs;
 mod operators;
 mod plan;
 mod structure;
@@ -45,6 +47,7 @@ pub use operators::operator_distance;
 
 use self::flips::Structure;
 use self::gains::Gains;
+use self::graphs::Ending;
 use self::operators::absolute;
 use self::plan::Plan;
 use crate::classifier::WhiteBox;
@@ -120,6 +123,8 @@ pub struct Bounds {
     input_norm: f64,
     structure: std::result::Result<Structure, String>,
     gin: bool,
+    /// Of a classifier of graphs.
+    ending: Option<Ending>,
 }
 
 /// One round of message passing.
@@ -168,7 +173,8 @@ impl Bounds {
             tail.push(Gains::of(&one.broadcast_mul(&factor)?)?);
         }
         let gin = plan.backbone == Backbone::Gin;
-        Ok(Self { features, rounds, tail, walks, input_norm, structure: Structure::new(model, graph), gin })
+        let ending = plan.head.map(|head| Ending::new(model, head)).transpose()?.flatten();
+        Ok(Self { features, rounds, tail, walks, input_norm, structure: Structure::new(model, graph), gin, ending })
     }
 
     /// The bounds for a budget. Fails where structure may move in a way they do not cover.

@@ -15,6 +15,8 @@ pub(super) struct Plan<'a> {
     pub rounds: Vec<Vec<Map<'a>>>,
     pub tail: Vec<Map<'a>>,
     pub backbone: Backbone,
+    /// Of a classifier of graphs: the weight of its head.
+    pub head: Option<&'a Tensor>,
 }
 
 pub(super) struct Map<'a> {
@@ -40,7 +42,12 @@ impl<'a> Plan<'a> {
             .collect();
         // The factor on scores is one more map behind all of these.
         named.retain(|name, _| !name.starts_with("operator.") && *name != "gain");
-        let plan = Plan::new(&mut named, backbone, config.layers)?;
+        let mut head = None;
+        if model.graph_classifier().is_some() {
+            head = named.remove("head.weight");
+            named.remove("head.bias");
+        }
+        let plan = Plan { head, ..Plan::new(&mut named, backbone, config.layers)? };
         match named.keys().min() {
             Some(name) => {
                 Err(not_covered(format!("a network with the parameter {name}, whose place they do not know")))
@@ -99,6 +106,6 @@ impl<'a> Plan<'a> {
             }
         }
         tail.extend(take("output"));
-        Ok(Self { rounds, tail, backbone })
+        Ok(Self { rounds, tail, backbone, head: None })
     }
 }

@@ -18,9 +18,12 @@ enum Measure {
 
 impl Bounds {
     /// The structural bound for a graph whose operator is at most `distance` away in the spectral norm
-    /// ([`operator_distance`](super::operator_distance)): the thesis' budget.
+    /// ([`operator_distance`](super::operator_distance)): the thesis' budget, for the nodes of one graph.
     pub fn within_distance(&self, distance: f64) -> Result<Bound> {
         let structure = self.structure()?;
+        if self.ending.is_some() {
+            return Err(not_covered("graphs of a set by the distance of their operators".into()));
+        }
         let most = structure.most_norm().min(structure.norm + distance);
         let sound = self.telescoped(None, |own, messages| [most + own, distance * total(messages)], Measure::Frobenius);
         Ok(Bound {
@@ -51,6 +54,9 @@ impl Bounds {
         let (nodes, of_row, frobenius) = (self.walks[0].len() as f64, of_row * SLACK, frobenius * SLACK);
         let frobenius = frobenius.min(of_row * nodes.sqrt());
         let of_row = of_row.min(frobenius);
+        if let Some(ending) = &self.ending {
+            return Ok(ending.by_norms(frobenius, of_row, nodes));
+        }
         // The thesis adds its bounds on features and on structure, the first with the square of the sum of walks.
         let thesis = (!self.gin).then(|| {
             let walks = self.walks[1].iter().sum::<f64>();

@@ -31,6 +31,7 @@ mod results_gcn;
 mod results_gcn_classic_baselines;
 mod results_gin;
 mod results_gin_classic_baselines;
+mod results_graph_classification;
 mod results_node_classification;
 mod results_structure_corr;
 mod results_with_baselines;
@@ -71,6 +72,7 @@ pub use results_gcn::RESULTS_GCN;
 pub use results_gcn_classic_baselines::RESULTS_GCN_CLASSIC_BASELINES;
 pub use results_gin::RESULTS_GIN;
 pub use results_gin_classic_baselines::RESULTS_GIN_CLASSIC_BASELINES;
+pub use results_graph_classification::RESULTS_GRAPH_CLASSIFICATION;
 pub use results_node_classification::RESULTS_NODE_CLASSIFICATION;
 pub use results_structure_corr::RESULTS_STRUCTURE_CORR;
 pub use results_with_baselines::RESULTS_WITH_BASELINES;
@@ -87,7 +89,7 @@ pub use topological_gcn::TOPOLOGICAL_GCN;
 use super::table::Table;
 
 /// All of them, in the order of the thesis.
-pub const ALL: [&Table; 39] = [
+pub const ALL: [&Table; 40] = [
     &TOPOLOGICAL_GCN,
     &COMB_CENTRALITIES_1,
     &ADDITIONAL_CA_GCN,
@@ -112,6 +114,7 @@ pub const ALL: [&Table; 39] = [
     &RESULTS_NODE_CLASSIFICATION,
     &STRUCTURAL_PERTURBATIONS,
     &ORDER_ITER_ANALYSIS,
+    &RESULTS_GRAPH_CLASSIFICATION,
     &GIN_FEATURE_ATTACKS,
     &FEATURES_RESULTS,
     &COMBINATIONS,
@@ -176,7 +179,9 @@ mod tests {
                     match (row.spec, &config.work) {
                         (Spec::Missing(what), Work::Missing(said)) => assert_eq!(what, *said),
                         (Spec::Attacked { subject, .. }, Work::Attacked(runs)) => {
-                            runs.model.plan(Task::Node).unwrap();
+                            let task = if runs.more.graphs { Task::Graph } else { Task::Node };
+                            assert_eq!(runs.more.graphs, table.name == RESULTS_GRAPH_CLASSIFICATION.name);
+                            runs.model.plan(task).unwrap();
                             assert_eq!(runs.model.weights, subject.weights, "{}: {}", table.name, row.label);
                             let chapter = if recipe == Recipe::Thesis { subject.chapter } else { recipe };
                             assert_eq!(runs.recipe, chapter, "{}: {}", table.name, row.label);
@@ -264,6 +269,9 @@ mod tests {
         assert_eq!(figure(&ORDER_ITER_ANALYSIS, "training time, s: GCORN (1 ord)", "Cora"), acc(4.8, 0.07));
         assert_eq!(figure(&ORDER_ITER_ANALYSIS, "psi 0.5: GCORN (3 ord)", "Cora"), acc(78.6, 0.4));
         assert_eq!(figure(&GIN_FEATURE_ATTACKS, "PGD: GIORN", "CiteSeer"), acc(58.3, 0.6));
+        assert_eq!(figure(&RESULTS_GRAPH_CLASSIFICATION, "PGD: GCORN", "DD"), acc(68.6, 4.3));
+        assert_eq!(figure(&RESULTS_GRAPH_CLASSIFICATION, "psi 0.5: GCN", "NCI1"), acc(67.1, 2.6));
+        assert_eq!(figure(&RESULTS_GRAPH_CLASSIFICATION, "clean: GCORN", "PROTEINS"), acc(74.1, 1.9));
         assert_eq!(figure(&FEATURES_RESULTS, "PGD: RobustCRF", "Texas"), acc(62.16, 4.83));
         assert_eq!(figure(&FEATURES_RESULTS, "psi 0.5: NoisyGCN", "CS"), acc(91.04, 0.85));
         assert_eq!(figure(&COMBINATIONS, "psi 0.5: NoisyGCN w/ RobustCRF", "Cora"), acc(81.07, 0.99));

@@ -1,0 +1,210 @@
+//! Attacks on sets of graphs: every graph is attacked by itself, with a budget of its own.
+//!
+//! Evasion changes the test graphs that a fitted model is given. Poisoning changes the labelled graphs that it is trained and
+//! validated on, and the test graphs stay as they are.
+
+use std::time::Instant;
+
+use gnarl_graph::names::listed;
+use gnarl_graph::random::mix;
+use gnarl_graph::{Content, Graph, GraphSet, Split};
+use rayon::prelude::*;
+
+use super::attack::{
+    AttackRun, AttackStudy, DefendedRun, Known, Mode, Verdict, answers, fit_surrogate, labelled, refused,
+};
+use crate::attack::{Attack, Attacked, Scene};
+use crate::classifier::Classifier;
+use crate::error::Result;
+use crate::features::FeatureScaling;
+use crate::model::Fitted;
+use crate::model::fit::{FitOptions, Ready};
+use crate::perturb::FeatureChange;
+use crate::train::{Watch, median};
+
+/// Refuses an attack on what the graphs of a set do not have: classes of nodes, or features of their own.
+pub(super) fn check(attack: &Attack, set: &GraphSet) -> Result<()> {
+    let without = |kept: fn(&Attack) -> bool| -> String {
+        let on_sets = |a: &Attack| !a.method().needs_node_classes();
+        let names: Vec<&str> = Attack::all().filter(|a| on_sets(a) && kept(a)).map(|a| a.listed().name).collect();
+        listed(&names)
+    };
+    if attack.method().needs_node_classes() {
+        let others = without(|a| !a.method().changes_features());
+        let what = format!("{attack} goes by the classes of nodes, and the graphs of a set have none");
+        return Err(refused(&format!("{what}; attack their edges by {others}")));
+    }
+    if attack.method().changes_features() && set.graphs().iter().all(|graph| graph.features().is_none()) {
+        let others = without(|a| !a.method().changes_features());
+        let what = format!("{attack} changes features, and the graphs have none of their own");
+        return Err(refused(&format!("{what}; attack their edges by {others}")));
+    }
+    Ok(())
+}
+
+/// What an attacker does to the graphs of a set.
+struct Attacker<'a> {
+    attack: &'a Attack,
+    /// The model looked into.
+    model: Option<&'a dyn Classifier>,
+    known: Known,
+    split: &'a Split,
+    seed: u64,
+}
+
+impl Attacker<'_> {
+    /// These labelled graphs changed, each within its own budget; a graph's draws depend on the seed and its place in the set.
+    fn run(&self, graphs: &[Graph], items: &[(u32, u32)]) -> Result<Vec<Attacked>> {
+        let one = |&(item, class): &(u32, u32)| -> Result<Attacked> {
+            let graph = &graphs[item as usize];
+            let class = match (self.known, self.model) {
+                (Known::True, _) => class,
+                (Known::Predicted, _) if self.split.train().contains(&item) => class,
+                (Known::Predicted, Some(model)) => answers(model, graph)?[0] as u32,
+                (Known::Predicted, None) => return Err(refused("predicted labels need a model that predicts them")),
+            };
+            let scene = Scene { graph, model: self.model, targets: &[(0, class)], labels: None };
+            self.attack.run(&scene, mix(self.seed ^ mix(u64::from(item) + 1)))
+        };
+        items.par_iter().map(one).collect()
+    }
+}
+
+/// The class that a model gives each of some graphs.
+fn classes<'a>(model: &dyn Classifier, graphs: impl IntoParallelIterator<Item = &'a Graph>) -> Result<Vec<usize>> {
+    graphs.into_par_iter().map(|graph| Ok(answers(model, graph)?[0])).collect()
+}
+
+/// What an attack on a set came to.
+struct Outcome {
+    attacked: Vec<Attacked>,
+    verdict: Verdict,
+    defended: Option<DefendedRun>,
+    attack_seconds: f64,
+}
+
+impl AttackStudy {
+    /// One run on a set, made ready.
+    pub(super) fn run_on_set(
+        &self,
+        ready: &Ready,
+        set: &GraphSet,
+        split: &Split,
+        seed: u64,
+        watch: &Watch<'_>,
+    ) -> Result<AttackRun> {
+        let start = Instant::now();
+        let test = labelled(split.test(), set.labels());
+        if test.is_empty() {
+            return Err(refused(&format!("fold {} has no labelled test graphs to judge an attack by", split.name())));
+        }
+        let clean = ready.fit(split, seed, watch)?;
+        let graphs = set.graphs().par_iter().map(|graph| clean.scaled(graph)).collect::<Result<Vec<_>>>()?;
+        let scaled = || with_graphs(set, graphs.clone());
+        let epochs = ready.plan().training.epochs;
+        let surrogate = match self.needs_surrogate() {
+            true => Some(fit_surrogate(&Content::Graphs(scaled()?), epochs, split, seed, watch)?),
+            false => None,
+        };
+        let eyes = surrogate.as_ref().map(Fitted::network).transpose()?;
+        let outcome = match self.mode {
+            Mode::Evasion => self.evade_set(&clean, eyes, &graphs, split, &test, seed)?,
+            Mode::Poisoning => self.poison_set(&clean, eyes, &scaled()?, split, seed, watch)?,
+        };
+        let changes = outcome.attacked.iter().map(|attacked| &attacked.change);
+        let report = clean.report();
+        Ok(AttackRun {
+            seed,
+            split: split.name().to_string(),
+            clean_accuracy: outcome.verdict.clean_accuracy,
+            attacked_accuracy: outcome.verdict.attacked_accuracy,
+            success_rate: outcome.verdict.success_rate,
+            defended: outcome.defended,
+            val_accuracy: report.val_accuracy,
+            edges_added: changes.clone().map(|change| change.added.len()).sum(),
+            edges_removed: changes.clone().map(|change| change.removed.len()).sum(),
+            features: changes.fold(FeatureChange::default(), |sum, change| sum.and(change.features)),
+            epoch_ms: median(report.trained.iter().map(|t| t.epoch_ms).collect()),
+            interrupted: report.interrupted || watch.stopped(),
+            attack_seconds: outcome.attack_seconds,
+            seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+
+    /// Test graphs are changed, and the model stays.
+    fn evade_set(
+        &self,
+        clean: &Fitted,
+        eyes: Option<&dyn Classifier>,
+        graphs: &[Graph],
+        split: &Split,
+        test: &[(u32, u32)],
+        seed: u64,
+    ) -> Result<Outcome> {
+        let start = Instant::now();
+        let victim = clean.bare();
+        let model: Option<&dyn Classifier> = eyes.or(Some(&victim));
+        let attacker = Attacker { attack: &self.attack, model, known: self.known, split, seed };
+        let attacked = attacker.run(graphs, test)?;
+        let attack_seconds = start.elapsed().as_secs_f64();
+        let before: Vec<Graph> = test.iter().map(|&(item, _)| graphs[item as usize].clone()).collect();
+        let after: Vec<Graph> = attacked.iter().map(|attacked| attacked.graph.clone()).collect();
+        let verdict = Verdict::new(&classes(&victim, &before)?, &classes(&victim, &after)?, &by_place(test));
+        let defended = self.defended_on([(clean, &before), (clean, &after)], test)?;
+        Ok(Outcome { attacked, verdict, defended, attack_seconds })
+    }
+
+    /// Training and validation graphs are changed, another model is trained on them, and both are judged on the test graphs.
+    fn poison_set(
+        &self,
+        clean: &Fitted,
+        eyes: Option<&dyn Classifier>,
+        set: &GraphSet,
+        split: &Split,
+        seed: u64,
+        watch: &Watch<'_>,
+    ) -> Result<Outcome> {
+        let start = Instant::now();
+        let known = labelled(&[split.train(), split.val()].concat(), set.labels());
+        let attacker = Attacker { attack: &self.attack, model: eyes, known: self.known, split, seed };
+        let attacked = attacker.run(set.graphs(), &known)?;
+        let attack_seconds = start.elapsed().as_secs_f64();
+        let mut graphs = set.graphs().to_vec();
+        known.iter().zip(&attacked).for_each(|(&(item, _), new)| graphs[item as usize] = new.graph.clone());
+        let model = self.settled_model().features(FeatureScaling::AsLoaded);
+        let poisoned = Content::Graphs(with_graphs(set, graphs)?);
+        let poisoned = model.ready("poisoned", &poisoned, FitOptions::default())?.fit(split, seed, watch)?;
+        let test = labelled(split.test(), set.labels());
+        let judged: Vec<Graph> = test.iter().map(|&(item, _)| set.graphs()[item as usize].clone()).collect();
+        let [before, after] = [clean.bare(), poisoned.bare()].map(|model| classes(&model, &judged));
+        let verdict = Verdict::new(&before?, &after?, &by_place(&test));
+        let defended = self.defended_on([(clean, &judged), (&poisoned, &judged)], &test)?;
+        Ok(Outcome { attacked, verdict, defended, attack_seconds })
+    }
+
+    /// The model's inference, before and after: models and the graphs that each is given.
+    fn defended_on(&self, given: [(&Fitted, &Vec<Graph>); 2], test: &[(u32, u32)]) -> Result<Option<DefendedRun>> {
+        if self.model.inference.is_plain() {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let mut accuracies = [0.0; 2];
+        for (accuracy, (model, graphs)) in accuracies.iter_mut().zip(given) {
+            let found = model.answers_on_scaled_graphs(graphs)?;
+            *accuracy = Verdict::new(&found, &found, &by_place(test)).clean_accuracy;
+        }
+        let [clean_accuracy, attacked_accuracy] = accuracies;
+        let trusted = given[1].0.reading().trusted();
+        Ok(Some(DefendedRun { clean_accuracy, attacked_accuracy, trusted, seconds: start.elapsed().as_secs_f64() }))
+    }
+}
+
+/// The set with other graphs in the place of its own.
+fn with_graphs(set: &GraphSet, graphs: Vec<Graph>) -> Result<GraphSet> {
+    Ok(GraphSet::new(graphs, set.labels().clone(), set.num_node_labels())?)
+}
+
+/// The classes of items by their place among them.
+fn by_place(items: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    (0..).zip(items).map(|(place, &(_, class))| (place, class)).collect()
+}
