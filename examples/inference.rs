@@ -13,7 +13,7 @@ pub(crate) fn main() -> gnarl::Result<()> {
 
     // Agreement over graphs up to a tenth of the edges away; nothing is trained again.
     let crf = RobustCrf { on: Some(Perturbed::Structure), radius: Some(0.1), ..RobustCrf::default() };
-    let defended = fitted.with_inference(crf.into(), data.graph()?, true)?;
+    let defended = fitted.with_inference(crf.into(), &data.content, true)?;
     let (after, agreed) = (defended.predict(&data.content)?, defended.accuracy(&data, Part::Test)?);
 
     // The largest probability of a node, on average.
