@@ -5,7 +5,8 @@
 //! new ones, so that many more are seen than are held. In the end the variables are rounded: whole flips are drawn with
 //! them as probabilities, the largest ones are tried besides, and the best rounding is kept. Memory grows with edges plus block, never with nodes squared.
 //!
-//! Of a graph of a set whose degrees stand for features, the ascent takes these as they are, and roundings are judged by the flipped graph's own.
+//! Of a graph of a set whose degrees stand for features, the ascent takes these as they are; roundings are judged by the
+//! flipped graph's own, and as many draws of any pairs besides.
 
 use std::collections::HashSet;
 
@@ -15,6 +16,7 @@ use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{Error as GraphError, Graph};
 use rand::RngExt;
+use rand::seq::index::sample;
 use serde::{Deserialize, Serialize};
 
 use super::loss::{Loss, Objective};
@@ -228,9 +230,12 @@ impl<'a> Search<'a> {
         // Of equals the first pair: the order does not depend on how it was found.
         order.sort_by(|&a, &b| self.flips[b].total_cmp(&self.flips[a]).then(a.cmp(&b)));
         let mut best = (objective.standing(&self.scores_of(&[])?), Vec::new());
-        for rounding in 0..=roundings {
+        // Where features follow the edges, the slope has not seen half of what a flip does: any pairs are tried beside.
+        let blind = if self.model.reads_degrees() { roundings } else { 0 };
+        for rounding in 0..=roundings + blind {
             let mut chosen: Vec<usize> = match rounding {
                 0 => order.clone(),
+                _ if rounding > roundings => sample(rng, self.flips.len(), budget.min(self.flips.len())).into_vec(),
                 _ => order.iter().copied().filter(|&i| rng.random::<f32>() < self.flips[i]).collect(),
             };
             chosen.truncate(budget);
