@@ -344,3 +344,27 @@ fn policies_without_a_say_are_refused() {
     let e = model(Backbone::Gin, 1).depth(Exits::st(1)).augment(through).plan(Task::Graph).unwrap_err().to_string();
     assert!(e.contains("with exits take head"), "{e}");
 }
+
+/// What attacks and inference ask, a graph at a time, is what the set is told.
+#[test]
+fn one_graph_at_a_time_answers_as_the_whole_set_does() {
+    let repeated: Vec<Graph> = (0..5).flat_map(|_| odd_graphs()).collect();
+    let classes: Vec<Option<i64>> = (0..repeated.len() as i64).map(|i| Some(i % 2)).collect();
+    let data = Dataset::from_graphs("shapes", set_of(repeated, &classes));
+    let fitted = Model::new(Backbone::Gin).depth(Exits::st(2)).epochs(20).fit(&data.split(0).unwrap(), 1).unwrap();
+    let together = fitted.predict(&data.content).unwrap();
+    let Content::Graphs(set) = &data.content else { unreachable!() };
+    for (i, graph) in set.graphs().iter().enumerate() {
+        let scores = fitted.network().unwrap().scores(&fitted.prepared(graph).unwrap()).unwrap();
+        assert_eq!((scores.num_rows(), scores.num_cols()), (1, 2));
+        let row = scores.row(0);
+        let sum: f64 = row.iter().map(|&z| f64::from(z).exp()).sum();
+        for (class, &z) in row.iter().enumerate() {
+            let alone = f64::from(z).exp() / sum;
+            let expected = f64::from(together.probabilities.row(i)[class]);
+            assert!((alone - expected).abs() < 1e-5, "graph {i}: {alone}, not {expected}");
+        }
+    }
+    let smoothed = fitted.with_inference(Smoothing::default().into(), &data.content, true).unwrap();
+    assert_eq!(smoothed.predict(&data.content).unwrap().classes.len(), set.len());
+}

@@ -80,6 +80,17 @@ pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<output::Either<
 }
 
 impl AdviceReport {
+    /// What the control without edges says, where that is clear.
+    fn on_edges(&self) -> Option<&'static str> {
+        let control = self.advice.tried.iter().find(|one| one.backbone.is_some())?;
+        let Outcome::Judged(judged) = &control.outcome else { return None };
+        let difference = judged.minus_plain.as_ref().filter(|difference| difference.is_clear())?;
+        Some(match difference.mean > 0.0 {
+            true => "Without edges the plain model would be better: what neighbours say misleads it as it stands.",
+            false => "Edges help: without them the plain model is worse.",
+        })
+    }
+
     fn verdict(&self) -> String {
         let Advice { switch_on, tried, .. } = &self.advice;
         let train = format!("gnarl train --data {} --model {}", self.data, self.backbone);
@@ -173,6 +184,9 @@ impl Report for AdviceReport {
         );
         if advice.interrupted {
             text += "interrupted: what was not reached is left out\n";
+        }
+        if let Some(on_edges) = self.on_edges() {
+            text += &format!("{on_edges}\n");
         }
         text + &self.verdict()
     }
