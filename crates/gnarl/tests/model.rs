@@ -462,6 +462,9 @@ fn a_file_keeps_every_bit() {
     }
     assert_kept("jaccard", gcn.defense(Jaccard::default()), &graph);
     assert_kept("gratin", tiny(Backbone::Gcn, Task::Graph).augment(Gratin::default()), &set);
+    for augment in [Augment::from(Gratin::default()), Retrain::default().into(), ManifoldMixup::default().into()] {
+        assert_kept(&format!("{augment} on nodes"), gcn.augment(augment), &graph);
+    }
 }
 
 /// A file with some of its tensors and its description changed.
