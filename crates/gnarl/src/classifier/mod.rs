@@ -12,14 +12,13 @@ pub mod early_exit;
 
 use std::sync::OnceLock;
 
-use candle_core::{DType, Device, Tensor};
 use gnarl_graph::{DenseMatrix, Graph};
 
 use crate::error::{Error, Result};
 use crate::nn::{Input, Network, Pass, Propagation, Weights};
 use crate::operator::prepared::input;
 use crate::operator::{OperatorChoice, propagation};
-use crate::tensor::Operator;
+use crate::tensor::{DType, Device, Operator, Tensor};
 
 pub use early_exit::EarlyExit;
 

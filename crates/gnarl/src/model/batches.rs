@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use candle_core::backprop::GradStore;
-use candle_core::{Device, Tensor, Var};
 use gnarl_graph::DenseMatrix;
 use gnarl_graph::random::{mix, stream};
 use rand::seq::SliceRandom;
@@ -14,7 +12,7 @@ use super::graph_data::GraphData;
 use crate::augment::ManifoldMixup;
 use crate::error::Result;
 use crate::nn::{Batch, GraphClassifier, Head, Params, Pass, Weights};
-use crate::tensor::{masked_cross_entropy, soft_cross_entropy};
+use crate::tensor::{Device, GradStore, Tensor, Var, masked_cross_entropy, soft_cross_entropy};
 use crate::train::{Course, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients};
 
 /// Graphs with their classes in kept batches, for what is asked again and again.
@@ -99,11 +97,11 @@ fn softmax(scores: &Tensor) -> Result<DenseMatrix<f32>> {
 fn side_by_side(
     width: usize,
     batches: &[Batch],
-    one: impl Fn(&Batch) -> candle_core::Result<Tensor> + Send + Sync,
+    one: impl Fn(&Batch) -> crate::tensor::Result<Tensor> + Send + Sync,
 ) -> Result<Tensor> {
-    let parts = batches.par_iter().map(one).collect::<candle_core::Result<Vec<_>>>()?;
+    let parts = batches.par_iter().map(one).collect::<crate::tensor::Result<Vec<_>>>()?;
     Ok(match parts.is_empty() {
-        true => Tensor::zeros((0, width), candle_core::DType::F32, &Device::Cpu)?,
+        true => Tensor::zeros((0, width), crate::tensor::DType::F32, &Device::Cpu)?,
         false => Tensor::cat(&parts, 0)?,
     })
 }
@@ -244,7 +242,7 @@ impl Graphs<'_> {
             };
             // Statistics and terms of the loss are of a whole step: `couples_graphs` should have said so.
             match pass.has_notes() {
-                true => Err(candle_core::Error::msg("a part of a step has noted what belongs to all of it").into()),
+                true => Err(crate::tensor::Error::msg("a part of a step has noted what belongs to all of it").into()),
                 false => Ok(latent),
             }
         };
@@ -313,21 +311,25 @@ impl Course for Graphs<'_> {
         let (weights, leaves) = pass.weights().with_leaves()?;
         let parts = self.latents(step, &weights, pass)?;
         if let [latent] = &parts[..] {
-            return gradients(self.loss(step, latent, pass)?, pass);
+            let loss = self.loss(step, latent, pass)?;
+            // Whoever holds the vectors holds all they were computed from.
+            drop(parts);
+            return gradients(loss, pass);
         }
         let latent = Var::from_tensor(&Tensor::cat(&parts, 0)?.detach())?;
         let (loss, mut grads) = gradients(self.loss(step, &latent, pass)?, pass)?;
         let Some(to_latent) = grads.remove(&latent).map(|grad| grad.detach()) else { return Ok((loss, grads)) };
         let from: Vec<usize> = (0..parts.len()).map(|i| i * self.part()).collect();
-        let of_part = |(part, from): (&Tensor, &usize)| {
+        let of_part = |(part, from): (Tensor, &usize)| {
             let to_part = to_latent.narrow(0, *from, part.dim(0)?)?;
-            part.mul(&to_part)?.sum_all()?.backward()
+            part.into_gradients_along(&to_part)
         };
-        let of_parts: Vec<GradStore> = parts.par_iter().zip(&from).map(of_part).collect::<candle_core::Result<_>>()?;
+        let of_parts: Vec<GradStore> =
+            parts.into_par_iter().zip(&from).map(of_part).collect::<crate::tensor::Result<_>>()?;
         of_parts.into_iter().try_for_each(|of_part| grads.extend(of_part))?;
-        for (weight, leaf) in &leaves {
-            if let Some(to_weight) = grads.remove(leaf) {
-                grads.extend(weight.mul(&to_weight)?.sum_all()?.backward()?)?;
+        for (weight, leaf) in leaves {
+            if let Some(to_weight) = grads.remove(&leaf) {
+                grads.extend(weight.into_gradients_along(&to_weight)?)?;
             }
         }
         Ok((loss, grads))

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use candle_core::Tensor;
 use gnarl_graph::DenseMatrix;
 use serde::Serialize;
 
@@ -14,6 +13,7 @@ use crate::augment::network_influence::{Items, NetworkInfluence};
 use crate::augment::{FreshHead as FreshHeadSettings, Gratin, Through, gratin};
 use crate::error::Result;
 use crate::nn::{GraphClassifier, Head};
+use crate::tensor::Tensor;
 use crate::train::{Watch, argmax};
 
 /// A trained classifier and the graphs around it.
@@ -254,7 +254,7 @@ fn influences(
 
 fn to_tensor(vectors: &DenseMatrix<f64>) -> Result<Tensor> {
     let values: Vec<f32> = vectors.data().iter().map(|&x| x as f32).collect();
-    Ok(Tensor::from_vec(values, (vectors.num_rows(), vectors.num_cols()), &candle_core::Device::Cpu)?)
+    Ok(Tensor::from_vec(values, (vectors.num_rows(), vectors.num_cols()), &crate::tensor::Device::Cpu)?)
 }
 
 /// Trains the same fresh head on whatever vectors it is given.

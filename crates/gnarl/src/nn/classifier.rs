@@ -3,7 +3,6 @@
 //! The message passing is any network of [`network`](super::network), made to give `hidden` numbers per node through a last
 //! ReLU instead of class scores; the readout makes them one vector per graph, its latent vector; the head is a linear map.
 
-use candle_core::{DType, Device, Result, Tensor};
 use gnarl_graph::random::stream;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +13,7 @@ use super::linear::{Input, Linear};
 use super::network::Network;
 use super::params::{Params, Pass, Weights};
 use super::readout::{Membership, Readout};
-use crate::tensor::dropout;
+use crate::tensor::{DType, Device, Result, Tensor, dropout};
 
 /// Everything that fixes a classifier's shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -153,7 +152,7 @@ impl GraphClassifier {
         for p in head.params.list() {
             match own(&p.name) {
                 Some(own) if own.var.dims() == p.var.dims() => own.var.set(p.var.as_tensor())?,
-                _ => candle_core::bail!("a head of shape {:?} does not fit this classifier", p.var.dims()),
+                _ => crate::tensor::bail!("a head of shape {:?} does not fit this classifier", p.var.dims()),
             }
         }
         Ok(())

@@ -5,11 +5,11 @@
 //! scores their scale back. It changes no class and no ratio of a margin to a Lipschitz constant, so that what bounded weights
 //! promise stays as it is; bounds on scores have it as one more map.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::stream;
 
 use super::init::Init;
 use super::params::{Group, ParamId, Params, Pass};
+use crate::tensor::{Result, Tensor};
 
 /// A positive factor on scores, learned as its logarithm.
 #[derive(Debug, Clone, Copy)]
