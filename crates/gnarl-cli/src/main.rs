@@ -61,10 +61,19 @@ fn main() -> ExitCode {
     };
     // The command itself runs on one of the pool's threads: it then takes part in its own parallel work instead of
     // sleeping through it, which costs two task switches each time.
-    match start_threads(cli.global.threads).and_then(|()| rayon::scope(|_| run(&cli))) {
+    match start(cli.global.threads).and_then(|()| rayon::scope(|_| run(&cli))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
+}
+
+/// Starts the threads that every parallel part of the library runs on.
+fn start(threads: Option<usize>) -> anyhow::Result<()> {
+    gnarl::tensor::start_threads(threads).with_context(|| match threads {
+        Some(threads) => format!("--threads {threads}: the threads could not be started"),
+        None => "the threads could not be started".to_string(),
+    })?;
+    Ok(())
 }
 
 /// Every command, in one place.
@@ -101,26 +110,6 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         }
         Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
     }
-}
-
-/// Sets the size of the pool that every parallel part of the library runs on.
-///
-/// candle asks the environment: for dense products it takes rayon's variable, and without it reads the machine's
-/// description anew every time; its element-wise operations would wait for each other in a spinning pool of their own,
-/// beside the one our kernels and parallel runs share, so they get one thread.
-fn start_threads(threads: Option<usize>) -> anyhow::Result<()> {
-    let asked_by_variable = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok().filter(|&threads| threads > 0);
-    let threads = threads
-        .or_else(asked_by_variable)
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-    for (variable, value) in [("RAYON_NUM_THREADS", threads), ("CANDLE_NUM_THREADS", 1)] {
-        // SAFETY: the program has one thread so far.
-        unsafe { std::env::set_var(variable, value.to_string()) };
-    }
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build_global()
-        .with_context(|| format!("--threads {threads}: the threads could not be started"))
 }
 
 /// Prints the error on one line. Wrong usage and bad input exit with 2, what the user cannot help (network, solver,

@@ -15,7 +15,7 @@ pub enum Error {
 
     /// From a tensor operation: shapes that do not fit.
     #[error("tensor: {0}")]
-    Tensor(#[from] candle_core::Error),
+    Tensor(#[from] TensorError),
 
     /// Training left the numbers.
     #[error(
@@ -49,4 +49,16 @@ pub enum Error {
         /// What does not fit.
         what: String,
     },
+}
+
+/// A tensor operation that could not be done: which, and why, on one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TensorError(String);
+
+impl TensorError {
+    /// An error of these words.
+    pub fn msg(what: impl std::fmt::Display) -> Self {
+        Self(what.to_string())
+    }
 }

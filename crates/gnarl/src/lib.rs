@@ -8,7 +8,7 @@
 //! | room | what belongs there |
 //! | --- | --- |
 //! | [`error`] | what can go wrong |
-//! | [`tensor`] | sparse kernels as candle operations, and the optimiser |
+//! | [`tensor`] | tensors with gradients, sparse kernels, and the optimiser |
 //! | [`features`] | what is done to features before a network sees them |
 //! | [`weights`] | axis 3, how far a layer may stretch its input: orthonormal matrices, Parseval |
 //! | [`nn`] | parameters, layers, networks, readouts |
@@ -38,6 +38,7 @@ pub mod features;
 pub mod inference;
 pub mod model;
 pub mod nn;
+mod operations;
 pub mod operator;
 pub mod perturb;
 pub mod prelude;

@@ -264,7 +264,7 @@ fn gradient(classifier: &GraphClassifier, on: &Evaluation, item: Option<usize>) 
     let weights = classifier.params().weights().unwrap();
     let pass = Pass::evaluation(&weights);
     let scores: Vec<_> = on.batches().iter().map(|batch| classifier.scores(batch, &pass).unwrap()).collect();
-    let scores = candle_core::Tensor::cat(&scores, 0).unwrap();
+    let scores = gnarl::tensor::Tensor::cat(&scores, 0).unwrap();
     let rows: Vec<u32> = item.map_or_else(|| (0..on.classes().len() as u32).collect(), |i| vec![i as u32]);
     let classes = rows.iter().map(|&i| on.classes()[i as usize]).collect();
     let loss = gnarl::tensor::masked_cross_entropy(&scores, &Arc::new(rows), &Arc::new(classes)).unwrap();
@@ -282,7 +282,7 @@ fn nudge(classifier: &GraphClassifier, mut at: usize, by: f32) {
         if at < p.var.elem_count() {
             let mut values = p.var.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             values[at] += by;
-            let moved = candle_core::Tensor::from_vec(values, p.var.dims(), &candle_core::Device::Cpu).unwrap();
+            let moved = gnarl::tensor::Tensor::from_vec(values, p.var.dims(), &gnarl::tensor::Device::Cpu).unwrap();
             return p.var.set(&moved).unwrap();
         }
         at -= p.var.elem_count();

@@ -66,8 +66,8 @@ fn plant(exits: &ExitClassifier, l: usize, plain: &GraphClassifier) {
     }
 }
 
-fn assert_close(found: &candle_core::Tensor, expected: &candle_core::Tensor, what: &str) {
-    let rows = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+fn assert_close(found: &gnarl::tensor::Tensor, expected: &gnarl::tensor::Tensor, what: &str) {
+    let rows = |t: &gnarl::tensor::Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
     let (found, expected) = (rows(found), rows(expected));
     assert_eq!(found.len(), expected.len(), "{what}");
     for (a, b) in found.iter().zip(&expected) {

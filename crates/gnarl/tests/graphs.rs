@@ -293,7 +293,7 @@ fn a_fresh_head_is_a_control_of_its_own() {
 #[test]
 fn a_head_takes_as_many_steps_as_asked() {
     let vectors = |values: &[f32], classes: &[u32]| Vectors {
-        latent: candle_core::Tensor::from_slice(values, (classes.len(), 1), &candle_core::Device::Cpu).unwrap(),
+        latent: gnarl::tensor::Tensor::from_slice(values, (classes.len(), 1), &gnarl::tensor::Device::Cpu).unwrap(),
         classes: classes.to_vec(),
     };
     let on = vectors(&[1.0, -1.0, 2.0, -2.0], &[0, 1, 0, 1]);

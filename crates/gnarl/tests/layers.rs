@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use candle_core::backprop::GradStore;
-use candle_core::{Device, Tensor, Var};
 use gnarl::nn::batch_norm::BatchNorm;
 use gnarl::nn::gat::{AttentionSettings, Gat};
 use gnarl::nn::gatv2::GatV2;
@@ -16,7 +14,7 @@ use gnarl::nn::readout::Membership;
 use gnarl::nn::sage::Sage;
 use gnarl::nn::{Backbone, Group, Input, Layer, Network, NetworkConfig, Params, Pass, Propagation, Readout, Shape};
 use gnarl::operator::{OperatorChoice, Prepared};
-use gnarl::tensor::{Operator, Pattern};
+use gnarl::tensor::{Device, GradStore, Operator, Pattern, Tensor, Var};
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::stream;
@@ -303,7 +301,7 @@ fn nodes_without_neighbours_give_finite_results() {
             for pass in [Pass::evaluation(&weights), Pass::training(&weights, 1)] {
                 let out = network.forward(&prepared.propagation, &prepared.input, &pass).unwrap();
                 assert_eq!(out.dims(), [num_nodes, 2], "{name}");
-                assert!(values(&out).iter().all(|v| v.is_finite()), "{name} on {num_nodes} nodes: {out}");
+                assert!(values(&out).iter().all(|v| v.is_finite()), "{name} on {num_nodes} nodes: {out:?}");
                 let grads = out.sqr().unwrap().sum_all().unwrap().backward().unwrap();
                 for p in network.params().list() {
                     let finite = grads.get(&p.var).is_none_or(|g| values(g).iter().all(|v| v.is_finite()));

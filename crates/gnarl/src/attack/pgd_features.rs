@@ -6,7 +6,6 @@
 //! coordinates with the same result. In Linf the perturbation has all its entries, but gradients and products are formed for some
 //! rows at a time.
 
-use candle_core::{Device, Tensor, Var};
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::random::stream;
 use gnarl_graph::{DenseMatrix, Error as GraphError, Features, Graph};
@@ -22,6 +21,7 @@ use crate::error::Result;
 use crate::nn::{Input, Propagation};
 use crate::perturb::rows::{scale_to, shrink_to, write_row};
 use crate::perturb::{Budget, FeatureBudget, Norm, Radii, Scope};
+use crate::tensor::{Device, Tensor, Var};
 
 /// How perturbations of features are sought.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

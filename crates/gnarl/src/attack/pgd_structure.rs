@@ -10,7 +10,6 @@
 
 use std::collections::HashSet;
 
-use candle_core::{Device, Tensor, Var};
 use gnarl_graph::names::{Choice, Setting};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::{Rng, stream};
@@ -28,6 +27,7 @@ use crate::error::Result;
 use crate::nn::{Input, Propagation, UsualOperator};
 use crate::operator::OperatorChoice;
 use crate::perturb::{Budget, EdgeShare, Pair, draw_pairs, flipped};
+use crate::tensor::{Device, Tensor, Var};
 
 /// How flips are sought.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

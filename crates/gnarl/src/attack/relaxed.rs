@@ -9,13 +9,12 @@
 
 use std::sync::Arc;
 
-use candle_core::{DType, Device, Tensor};
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator as Op;
 
 use crate::error::Result;
 use crate::perturb::Pair;
-use crate::tensor::{Operator, Pattern};
+use crate::tensor::{DType, Device, Operator, Pattern, Tensor};
 
 /// A classical operator over flip variables.
 #[derive(Debug)]
@@ -121,7 +120,7 @@ impl Relaxed {
     }
 
     /// One on the diagonal where a node has edges, zero where it has none, a share of one in between.
-    fn presence(&self, degrees: &Tensor) -> candle_core::Result<Tensor> {
+    fn presence(&self, degrees: &Tensor) -> crate::tensor::Result<Tensor> {
         // min(x, 1) = 1 - relu(1 - x)
         let share = ((1.0 - (degrees / (2.0 * self.floor))?)?.relu()?.neg()? + 1.0)?;
         share.index_select(&self.rows, 0)? * &self.diagonal
@@ -185,7 +184,7 @@ mod tests {
             // Away from 0 and 1, with degrees above the floor or, for the lone node, clearly below.
             let p = ((random(&[12], 5) * 0.15).unwrap() + 0.2).unwrap();
             check_gradients(&[p], |v| {
-                relaxed.operator(&v[0]).map_err(|e| candle_core::Error::Msg(e.to_string()))?.apply(&x)
+                relaxed.operator(&v[0]).map_err(|e| crate::tensor::Error::msg(e.to_string()))?.apply(&x)
             });
         }
     }

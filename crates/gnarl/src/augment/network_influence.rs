@@ -10,13 +10,10 @@
 
 use std::sync::Arc;
 
-use candle_core::backprop::GradStore;
-use candle_core::{Device, Tensor, Var};
-
 use super::influence::{CgSettings, conjugate_gradients, dot, moved, norm};
 use crate::error::Result;
 use crate::nn::{Batch, GraphClassifier, Group, ParamId, Pass, Weights};
-use crate::tensor::masked_cross_entropy;
+use crate::tensor::{Device, GradStore, Tensor, Var, masked_cross_entropy};
 
 /// How far differences reach, as a share of the parameters' norm: wide enough for f32.
 const STEP: f64 = 1e-3;
@@ -172,10 +169,10 @@ impl<'a> NetworkInfluence<'a> {
         let scores = match items {
             Items::Vectors(latent) => vec![self.classifier.classify(latent, &pass)?],
             Items::Graphs(batches) => {
-                batches.iter().map(|b| self.classifier.scores(b, &pass)).collect::<candle_core::Result<_>>()?
+                batches.iter().map(|b| self.classifier.scores(b, &pass)).collect::<crate::tensor::Result<_>>()?
             }
         };
-        let rows = scores.iter().map(Tensor::to_vec2::<f32>).collect::<candle_core::Result<Vec<_>>>()?;
+        let rows = scores.iter().map(Tensor::to_vec2::<f32>).collect::<crate::tensor::Result<Vec<_>>>()?;
         let loss = |(row, &class): (Vec<f32>, &u32)| {
             let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let sum: f64 = row.iter().map(|&z| f64::from(z - largest).exp()).sum();

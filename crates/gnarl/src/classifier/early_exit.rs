@@ -1,12 +1,12 @@
 //! A network with an exit at every layer as a classifier: a node's scores are those of the exit it takes (thesis ch. 4).
 
-use candle_core::Tensor;
 use gnarl_graph::{DenseMatrix, Graph};
 
 use super::Classifier;
 use crate::depth::{Answers, ExitNetwork, Policy, Structure};
 use crate::error::{Error, Result};
 use crate::operator::{OperatorChoice, Prepared};
+use crate::tensor::Tensor;
 
 /// A network with exits, and the policy that says which a node takes.
 #[derive(Debug)]

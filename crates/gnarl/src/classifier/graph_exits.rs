@@ -1,7 +1,7 @@
 //! A classifier of graphs with an exit at every layer, around one graph at a time: a graph's scores are those of the exit it takes
 //! (thesis ch. 4 on ch. 7's ground).
 
-use candle_core::{DType, Device, Tensor};
+use crate::tensor::{DType, Device, Tensor};
 use gnarl_graph::{DenseMatrix, Graph};
 
 use super::{Classifier, input_of_graph};

@@ -15,7 +15,6 @@ pub mod graph_exits;
 
 use std::sync::OnceLock;
 
-use candle_core::{DType, Device, Tensor};
 use gnarl_graph::{DenseMatrix, Graph};
 
 use crate::error::{Error, Result};
@@ -23,7 +22,7 @@ use crate::features::one_hot_degrees;
 use crate::nn::{GraphClassifier, Input, Network, Params, Pass, Propagation, Weights};
 use crate::operator::prepared::input;
 use crate::operator::{OperatorChoice, propagation};
-use crate::tensor::Operator;
+use crate::tensor::{DType, Device, Operator, Tensor};
 
 pub use early_exit::EarlyExit;
 pub use graph_exits::GraphEarlyExit;

@@ -9,13 +9,11 @@
 
 use std::ops::Range;
 
-use candle_core::backprop::GradStore;
-use candle_core::{Device, Tensor};
 use gnarl_graph::random::mix;
 
 use crate::error::Result;
 use crate::nn::{Network, Params, Pass};
-use crate::tensor::masked_cross_entropy;
+use crate::tensor::{Device, GradStore, Tensor, masked_cross_entropy};
 use crate::train::{
     Course, Epoch, Field, Problem, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients, median,
 };

@@ -9,7 +9,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::stream;
 
 use crate::error::Error;
@@ -18,7 +17,7 @@ use crate::nn::network::{add_scalars, drop_input, scalar_values};
 use crate::nn::{
     Backbone, Gain, Input, Layer, Linear, NetworkConfig, OperatorScalar, ParamId, Params, Pass, Propagation, Shape,
 };
-use crate::tensor::Operator;
+use crate::tensor::{Operator, Result, Tensor};
 use crate::train::Model;
 
 /// A network that answers after each of 0, 1, …, L rounds of message passing.
@@ -159,7 +158,7 @@ impl ExitNetwork {
         let mut rounds = learnable.operators(&scalars)?;
         let at = at.min(rounds.len().saturating_sub(1));
         if rounds.is_empty() {
-            candle_core::bail!("a learned operator of no round");
+            crate::tensor::bail!("a learned operator of no round");
         }
         Ok(Cow::Owned(rounds.swap_remove(at)))
     }

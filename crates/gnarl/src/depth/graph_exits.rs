@@ -10,7 +10,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use candle_core::{DType, Device, Result, Tensor};
+use crate::tensor::{DType, Device, Result, Tensor};
 use gnarl_graph::random::stream;
 
 use super::exits::no_room_for_exits;
@@ -199,7 +199,7 @@ impl ExitClassifier {
             let name = p.name.replacen("head", &format!("heads.{t}"), 1);
             match self.params.list().iter().find(|own| own.name == name) {
                 Some(own) if own.var.dims() == p.var.dims() => own.var.set(p.var.as_tensor())?,
-                _ => candle_core::bail!("a head of shape {:?} does not fit exit {t}", p.var.dims()),
+                _ => crate::tensor::bail!("a head of shape {:?} does not fit exit {t}", p.var.dims()),
             }
         }
         Ok(())
@@ -216,7 +216,7 @@ fn operator<'a>(
     let scalars: Vec<&Tensor> = scalars.iter().map(|(_, id)| pass.weight(*id)).collect();
     match learnable.operators(&scalars)?.into_iter().next() {
         Some(operator) => Ok(Cow::Owned(operator)),
-        None => candle_core::bail!("a learned operator of no round"),
+        None => crate::tensor::bail!("a learned operator of no round"),
     }
 }
 

@@ -148,7 +148,7 @@ mod tests {
         for (t, whole) in whole.iter().enumerate() {
             let pass = Pass::evaluation(&weights);
             let staged = exits.stage(t).scores(&prepared.propagation, &frozen, &pass).unwrap().remove(0);
-            let values = |t: &candle_core::Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let values = |t: &crate::tensor::Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
             crate::nn::testing::assert_close(&values(&staged), &values(whole), 1e-6, &format!("exit {t}"));
             frozen = exits.advance(t, &prepared.propagation, &frozen).unwrap();
         }

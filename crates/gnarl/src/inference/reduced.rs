@@ -7,7 +7,6 @@
 //! others, whatever the direction; so it is again around the neighbour. The law of everything that enters the update is exact.
 //! Around a structure, the coordinates are computed once for all graphs.
 
-use candle_core::{Device, Tensor};
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Graph};
 
@@ -18,6 +17,7 @@ use crate::classifier::{Reduced, WhiteBox, to_matrix};
 use crate::error::Result;
 use crate::nn::{Input, Propagation};
 use crate::perturb::ReducedBall;
+use crate::tensor::{Device, Tensor};
 
 /// The answer by the shortcut; `None` where there is none.
 pub(super) fn answer(

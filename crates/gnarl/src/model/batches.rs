@@ -3,8 +3,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::backprop::GradStore;
-use candle_core::{DType, Device, Tensor, Var};
 use gnarl_graph::DenseMatrix;
 use gnarl_graph::random::{mix, stream};
 use rand::seq::SliceRandom;
@@ -15,7 +13,7 @@ use super::graph_data::GraphData;
 use crate::augment::ManifoldMixup;
 use crate::error::Result;
 use crate::nn::{Batch, GraphClassifier, GraphModel, Head, Params, Pass, Weights};
-use crate::tensor::masked_cross_entropy;
+use crate::tensor::{DType, Device, GradStore, Tensor, Var, masked_cross_entropy};
 use crate::train::{
     Course, MixedIn, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients, mixed_cross_entropy,
 };
@@ -98,7 +96,7 @@ pub fn answers(model: &dyn GraphModel, batches: &[Batch]) -> Result<Vec<Tensor>>
         true => Tensor::zeros((0, classes), DType::F32, &Device::Cpu),
         false => beside.narrow(1, i * classes, classes)?.contiguous(),
     };
-    Ok((0..count).map(one).collect::<candle_core::Result<_>>()?)
+    Ok((0..count).map(one).collect::<crate::tensor::Result<_>>()?)
 }
 
 /// The class scores of all graphs made ready, from each place where the model answers.
@@ -132,9 +130,9 @@ pub(super) fn softmax_rows(rows: usize, cols: usize, mut data: Vec<f32>) -> Resu
 fn side_by_side(
     width: usize,
     batches: &[Batch],
-    one: impl Fn(&Batch) -> candle_core::Result<Tensor> + Send + Sync,
+    one: impl Fn(&Batch) -> crate::tensor::Result<Tensor> + Send + Sync,
 ) -> Result<Tensor> {
-    let parts = batches.par_iter().map(one).collect::<candle_core::Result<Vec<_>>>()?;
+    let parts = batches.par_iter().map(one).collect::<crate::tensor::Result<Vec<_>>>()?;
     Ok(match parts.is_empty() {
         true => Tensor::zeros((0, width), DType::F32, &Device::Cpu)?,
         false => Tensor::cat(&parts, 0)?,
@@ -203,7 +201,7 @@ pub fn train_classifier(
 /// The loss of every answer, added up.
 fn summed(answers: &[Tensor], loss: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
     let Some((first, others)) = answers.split_first() else {
-        return Err(candle_core::Error::msg("a model that answers nowhere").into());
+        return Err(crate::tensor::Error::msg("a model that answers nowhere").into());
     };
     others.iter().try_fold(loss(first)?, |sum, scores| Ok((sum + loss(scores)?)?))
 }
@@ -270,7 +268,7 @@ impl Graphs<'_> {
             };
             // Statistics and terms of the loss are of a whole step: `couples_graphs` should have said so.
             match pass.has_notes() {
-                true => Err(candle_core::Error::msg("a part of a step has noted what belongs to all of it").into()),
+                true => Err(crate::tensor::Error::msg("a part of a step has noted what belongs to all of it").into()),
                 false => Ok(latent),
             }
         };
@@ -340,21 +338,25 @@ impl Course for Graphs<'_> {
         let (weights, leaves) = pass.weights().with_leaves()?;
         let parts = self.latents(step, &weights, pass)?;
         if let [latent] = &parts[..] {
-            return gradients(self.loss(step, latent, pass)?, pass);
+            let loss = self.loss(step, latent, pass)?;
+            // Whoever holds the vectors holds all they were computed from.
+            drop(parts);
+            return gradients(loss, pass);
         }
         let latent = Var::from_tensor(&Tensor::cat(&parts, 0)?.detach())?;
         let (loss, mut grads) = gradients(self.loss(step, &latent, pass)?, pass)?;
         let Some(to_latent) = grads.remove(&latent).map(|grad| grad.detach()) else { return Ok((loss, grads)) };
         let from: Vec<usize> = (0..parts.len()).map(|i| i * self.part()).collect();
-        let of_part = |(part, from): (&Tensor, &usize)| {
+        let of_part = |(part, from): (Tensor, &usize)| {
             let to_part = to_latent.narrow(0, *from, part.dim(0)?)?;
-            part.mul(&to_part)?.sum_all()?.backward()
+            part.into_gradients_along(&to_part)
         };
-        let of_parts: Vec<GradStore> = parts.par_iter().zip(&from).map(of_part).collect::<candle_core::Result<_>>()?;
+        let of_parts: Vec<GradStore> =
+            parts.into_par_iter().zip(&from).map(of_part).collect::<crate::tensor::Result<_>>()?;
         of_parts.into_iter().try_for_each(|of_part| grads.extend(of_part))?;
-        for (weight, leaf) in &leaves {
-            if let Some(to_weight) = grads.remove(leaf) {
-                grads.extend(weight.mul(&to_weight)?.sum_all()?.backward()?)?;
+        for (weight, leaf) in leaves {
+            if let Some(to_weight) = grads.remove(&leaf) {
+                grads.extend(weight.into_gradients_along(&to_weight)?)?;
             }
         }
         Ok((loss, grads))

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use candle_core::{Device, Tensor};
 use gnarl_graph::Split;
 use gnarl_graph::dataset::Task;
 use serde::{Deserialize, Serialize};
@@ -20,6 +19,7 @@ use crate::features::Scaler;
 use crate::inference::Reading;
 use crate::nn::{GraphClassifier, Network, OperatorScalar, Params, Shape};
 use crate::operator::OperatorChoice;
+use crate::tensor::{Device, Tensor, load_safetensors};
 
 /// What stands in the metadata.
 #[derive(Debug, Serialize, Deserialize)]
@@ -112,8 +112,7 @@ impl Fitted {
             return Err(wrong(what));
         }
         let description: Description = serde_json::from_str(text).map_err(broken)?;
-        let tensors = candle_core::safetensors::load_buffer(&bytes, &Device::Cpu)
-            .map_err(|e| wrong(format!("its tensors are broken: {e}")))?;
+        let tensors = load_safetensors(&bytes).map_err(|e| wrong(format!("its tensors are broken: {e}")))?;
         description.fitted(&tensors).map_err(|e| match e {
             Error::Checkpoint { .. } => e,
             other => wrong(other.to_string()),

@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 
-use candle_core::{DType, Device, Tensor};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +14,7 @@ use crate::error::Result;
 use crate::features::{Scaler, one_hot_degrees};
 use crate::nn::{Backbone, Batch, FirstAggregation, Input, Membership, OperatorScalar, Propagation, Shape};
 use crate::operator::{OperatorChoice, mean_log_degree, propagation_of_union};
-use crate::tensor::Operator;
+use crate::tensor::{DType, Device, Operator, Tensor};
 
 const TASK: &str = "graph classification";
 
@@ -269,7 +268,7 @@ impl GraphData {
             Input::Sparse(x) => Input::Sparse(x.row_ranges(&ranges)?),
             Input::Dense(x) => {
                 let filled = ranges.iter().filter(|r| !r.is_empty());
-                let rows = filled.map(|r| x.narrow(0, r.start, r.len())).collect::<candle_core::Result<Vec<_>>>()?;
+                let rows = filled.map(|r| x.narrow(0, r.start, r.len())).collect::<crate::tensor::Result<Vec<_>>>()?;
                 Input::Dense(match rows.is_empty() {
                     true => Tensor::zeros((0, self.input.dim()), DType::F32, &Device::Cpu)?,
                     false => Tensor::cat(&rows, 0)?,

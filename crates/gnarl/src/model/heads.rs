@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use candle_core::Tensor;
 use gnarl_graph::dataset::Part;
 use gnarl_graph::{DenseMatrix, Labels, Split};
 use serde::Serialize;
@@ -17,6 +16,7 @@ use crate::augment::network_influence::{Items, NetworkInfluence};
 use crate::augment::{FreshHead as FreshHeadSettings, Gratin, Through, gratin};
 use crate::error::Result;
 use crate::nn::{GraphModel, Head, Input, Linear, Network};
+use crate::tensor::Tensor;
 use crate::train::{Problem, Targets, Watch, argmax};
 
 /// A trained model whose classes a head reads off vectors, and the items around it: graphs of a set, or nodes of one graph.
@@ -348,7 +348,7 @@ fn influences(
 
 fn to_tensor(vectors: &DenseMatrix<f64>) -> Result<Tensor> {
     let values: Vec<f32> = vectors.data().iter().map(|&x| x as f32).collect();
-    Ok(Tensor::from_vec(values, (vectors.num_rows(), vectors.num_cols()), &candle_core::Device::Cpu)?)
+    Ok(Tensor::from_vec(values, (vectors.num_rows(), vectors.num_cols()), &crate::tensor::Device::Cpu)?)
 }
 
 /// Trains the same fresh head on whatever vectors it is given.

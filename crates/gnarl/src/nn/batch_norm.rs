@@ -1,10 +1,10 @@
 //! Batch normalisation (Ioffe and Szegedy 2015) over the rows of a matrix.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use super::init::Init;
 use super::params::{Group, ParamId, Params, Pass};
+use crate::tensor::{Result, Tensor};
 
 /// Weight of the old running statistic, and what is added to variances: PyTorch's defaults.
 const KEEP: f64 = 0.9;

@@ -1,11 +1,9 @@
 //! [`Body`]: the way from features to class scores. The bodies themselves are in [`bodies`](super::bodies).
 
-use candle_core::{Result, Tensor};
-
 use super::layer::Propagation;
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Pass};
-use crate::tensor::{Dropout, relu_dropout};
+use crate::tensor::{Dropout, Result, Tensor, relu_dropout};
 
 /// The way through a network's parameters.
 pub trait Body: std::fmt::Debug + Send + Sync {
@@ -29,7 +27,7 @@ pub trait Body: std::fmt::Debug + Send + Sync {
 
     /// What [`head`](Self::head) reads classes off, `[nodes, width]`; asked only where there is one.
     fn latent(&self, _propagation: &Propagation, _x: &Input, _pass: &Pass<'_>) -> Result<Input> {
-        candle_core::bail!("there is no head behind these vectors")
+        crate::tensor::bail!("there is no head behind these vectors")
     }
 
     /// The linear maps that are all it does to features; none where it does something else first.
@@ -45,7 +43,7 @@ pub trait Body: std::fmt::Debug + Send + Sync {
 
     /// The scores of one learner, on the rows of round `i - 1`.
     fn learner(&self, i: usize, _propagation: &Propagation, _x: &Input, _pass: &Pass<'_>) -> Result<Tensor> {
-        candle_core::bail!("there is no learner {i}")
+        crate::tensor::bail!("there is no learner {i}")
     }
 }
 

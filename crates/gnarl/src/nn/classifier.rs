@@ -5,7 +5,6 @@
 
 use std::ops::Range;
 
-use candle_core::{DType, Device, Result, Tensor};
 use gnarl_graph::random::stream;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +16,7 @@ use super::linear::{Input, Linear};
 use super::network::Network;
 use super::params::{Params, Pass, Weights};
 use super::readout::{Membership, Readout};
+use crate::tensor::{DType, Device, Result, Tensor};
 
 /// Everything that fixes a classifier's shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,13 +1,13 @@
 //! What there is to know about a backbone: the entry that its file gives to the list in [`backbone`](super::backbone),
 //! and what its layers and bodies are built from.
 
-use candle_core::Result;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::Rng;
 
 use super::body::Body;
 use super::layer::Layer;
 use super::params::Params;
+use crate::tensor::Result;
 
 gnarl_graph::named! {
     /// A setting of a network that some backbones use and others do not.

@@ -9,11 +9,11 @@
 //! nodes near a boundary decide everything: small scores have all training nodes pull alike, towards the means of classes, which noise
 //! moves least (docs/weights.md has the figures).
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::stream;
 
 use super::init::Init;
 use super::params::{Group, ParamId, Params, Pass};
+use crate::tensor::{Result, Tensor};
 
 /// A positive factor on scores, stored as its logarithm.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,6 @@
 //! The operator gives the pattern (A + I) and scales the attention coefficients; with A_hat's pattern and value one this
 //! is the paper's layer.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use super::bodies::stack;
@@ -13,7 +12,7 @@ use super::init::Init;
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
-use crate::tensor::{Operator, additive_scores, dropout, segment_softmax};
+use crate::tensor::{Operator, Result, Tensor, additive_scores, dropout, segment_softmax};
 
 use NetworkOption::{AttentionDropout, Dropout, Head, Heads, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
 

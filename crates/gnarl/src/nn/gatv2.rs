@@ -1,7 +1,6 @@
 //! GATv2 (Brody et al. 2022): attention `softmax_j aᵀ LeakyReLU(W_r x_i + W_l x_j)`, so that the ranking of neighbours
 //! may differ from node to node. The operator gives the pattern (A + I) and scales the coefficients.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use super::bodies::stack;
@@ -11,7 +10,7 @@ use super::init::Init;
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
-use crate::tensor::{Operator, gatv2_scores};
+use crate::tensor::{Operator, Result, Tensor, gatv2_scores};
 
 pub(super) const ENTRY: Entry = Entry {
     usual_operator: UsualOperator::SelfLoopPattern,

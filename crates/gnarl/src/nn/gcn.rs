@@ -1,6 +1,5 @@
 //! GCN (Kipf and Welling 2017): `Φ X W + b`, with Φ = A_hat unless another operator is given.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use super::bodies::stack;
@@ -8,7 +7,7 @@ use super::entry::{Entry, FirstAggregation, NetworkOption, Place, Plan};
 use super::layer::{Layer, propagate_activated, propagate_linear};
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
-use crate::tensor::{Dropout, Operator, relu_dropout};
+use crate::tensor::{Dropout, Operator, Result, Tensor, relu_dropout};
 
 use NetworkOption::{Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
 

@@ -2,7 +2,6 @@
 //!
 //! The thesis' text counts a node among its own neighbours and adds it once more; here it stands once (erratum 7).
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use super::batch_norm::BatchNorm;
@@ -12,7 +11,7 @@ use super::init::Init;
 use super::layer::{Layer, propagate_activated};
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
-use crate::tensor::{Dropout, Operator, relu_dropout};
+use crate::tensor::{Dropout, Operator, Result, Tensor, relu_dropout};
 
 use NetworkOption::{
     BatchNorm as Normalisation, Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise,

@@ -1,6 +1,6 @@
 //! A head by itself: the linear map that reads classes off vectors, of graphs or of nodes, trained apart from what makes them.
 
-use candle_core::{Result, Tensor};
+use crate::tensor::{Result, Tensor};
 use gnarl_graph::random::stream;
 
 use super::linear::{Input, Linear};
@@ -61,7 +61,7 @@ impl Head {
                 (Some(from), Some(to)) if self.params.get(from).var.dims() == params.get(to).var.dims() => {
                     params.get(to).var.set(self.params.get(from).var.as_tensor())?;
                 }
-                _ => candle_core::bail!(
+                _ => crate::tensor::bail!(
                     "a head of {} by {} does not fit one of {} by {}",
                     self.linear.in_dim(),
                     self.linear.out_dim(),

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{CsrMatrix, Graph};
 use serde::{Deserialize, Serialize};
 
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Pass};
-use crate::tensor::{Dropout, Operator, affine, constant_convolution, dense_convolution, relu_dropout};
+use crate::tensor::{Dropout, Operator, Result, Tensor, affine, constant_convolution, dense_convolution, relu_dropout};
 
 /// What messages travel by: the operator of the layers, and the strict two-hop one where a network asks for it (H2GCN).
 #[derive(Debug, Clone)]
@@ -82,7 +81,7 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
 
     /// What [`last_map`](Self::last_map) maps, `[nodes, width]`; asked only where there is one.
     fn before_last_map(&self, _operator: &Operator, _x: &Input, _pass: &Pass<'_>) -> Result<Input> {
-        candle_core::bail!("a layer that does not end in a linear map")
+        crate::tensor::bail!("a layer that does not end in a linear map")
     }
 
     /// `dropout(relu(forward))`, what stands between two layers. A layer that can fuse them overrides it.
@@ -190,7 +189,7 @@ mod tests {
         let operator = random_pattern(7, 7, 0.4, 1);
         let values = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         for (in_dim, out_dim) in [(3, 5), (5, 3), (4, 4)] {
-            let var = |shape: &[usize], seed| candle_core::Var::from_tensor(&random(shape, seed)).unwrap();
+            let var = |shape: &[usize], seed| crate::tensor::Var::from_tensor(&random(shape, seed)).unwrap();
             let (x, weight, bias) = (var(&[7, in_dim], 2), var(&[in_dim, out_dim], 3), var(&[out_dim], 4));
             let orders = [
                 propagate_linear(&operator, &Input::Dense(x.as_tensor().clone()), &weight, Some(&bias)).unwrap(),
@@ -213,7 +212,7 @@ mod tests {
     fn two_hops_by_hand() {
         // 0–1–2–3 with the chord 0–2: pairs at distance two are (0, 3) and (1, 3), so the degrees are 1, 1, 0, 2.
         let graph = Graph::from_edges(4, [(0, 1), (1, 2), (2, 3), (0, 2)]).unwrap().0;
-        let x = Tensor::new(&[[1f32], [10.0], [100.0], [1000.0]], &candle_core::Device::Cpu).unwrap();
+        let x = Tensor::new(&[[1f32], [10.0], [100.0], [1000.0]], &crate::tensor::Device::Cpu).unwrap();
         let y = two_hop_operator(&graph).unwrap().apply(&x).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
         let half = 0.5f32.sqrt();
         assert_close(&y, &[1000.0 * half, 1000.0 * half, 0.0, 11.0 * half], 1e-6, "two hops");

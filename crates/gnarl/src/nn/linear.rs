@@ -1,12 +1,11 @@
 //! `x · W + b`, for sparse or dense x.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::Features;
 use gnarl_graph::random::Rng;
 
 use super::init::Init;
 use super::params::{Group, ParamId, Params, Pass};
-use crate::tensor::{Dropout, Operator, affine, relu_dropout};
+use crate::tensor::{Dropout, Operator, Result, Tensor, affine, relu_dropout};
 
 /// What enters a layer: features that stay sparse, or a dense matrix.
 #[derive(Debug, Clone)]
@@ -28,7 +27,7 @@ impl Input {
             Features::Dense(m) => {
                 let (rows, cols) = (m.num_rows(), m.num_cols());
                 if features.num_nonzeros() as f64 >= SPARSE_BELOW * (rows * cols) as f64 {
-                    return Ok(Input::Dense(Tensor::from_slice(m.data(), (rows, cols), &candle_core::Device::Cpu)?));
+                    return Ok(Input::Dense(Tensor::from_slice(m.data(), (rows, cols), &crate::tensor::Device::Cpu)?));
                 }
                 let m = gnarl_graph::CsrMatrix::from_dense(m);
                 Ok(Input::Sparse(Operator::constant_f32(&m)))
@@ -66,7 +65,7 @@ impl Input {
         match self {
             Input::Sparse(x) => x.select_rows(rows).map(Input::Sparse),
             Input::Dense(x) => {
-                let index = Tensor::from_slice(rows, rows.len(), &candle_core::Device::Cpu)?;
+                let index = Tensor::from_slice(rows, rows.len(), &crate::tensor::Device::Cpu)?;
                 x.index_select(&index, 0).map(Input::Dense)
             }
         }
@@ -88,7 +87,7 @@ impl Input {
         match self {
             Input::Dense(x) => Ok(x.clone()),
             Input::Sparse(x) => {
-                x.apply(&Tensor::eye(x.num_cols(), candle_core::DType::F32, &candle_core::Device::Cpu)?)
+                x.apply(&Tensor::eye(x.num_cols(), crate::tensor::DType::F32, &crate::tensor::Device::Cpu)?)
             }
         }
     }

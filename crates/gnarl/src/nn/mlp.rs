@@ -1,7 +1,6 @@
 //! A linear layer in the shape of a message-passing one, without any propagation. A stack of them is an MLP, the
 //! baseline that knows features alone.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use super::bodies::stack;
@@ -9,7 +8,7 @@ use super::entry::{Entry, NetworkOption, Place, Plan, UsualOperator};
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
-use crate::tensor::{Dropout, Operator};
+use crate::tensor::{Dropout, Operator, Result, Tensor};
 
 use NetworkOption::{Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
 

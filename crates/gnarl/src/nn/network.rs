@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::{Rng, stream};
 
 use super::body::{Body, INPUT_SITE};
@@ -13,7 +12,7 @@ use super::init::Init;
 use super::layer::{OperatorScalar, Propagation};
 use super::linear::{Input, Linear};
 use super::params::{Group, ParamId, Params, Pass};
-use crate::tensor::{Operator, dropout};
+use crate::tensor::{Operator, Result, Tensor, dropout};
 
 /// A network: parameters and the way through them.
 #[derive(Debug)]
@@ -118,12 +117,12 @@ impl Network {
                 let scalars: Vec<&Tensor> = self.scalars.iter().map(|(_, id)| pass.weight(*id)).collect();
                 let rounds = learnable.operators(&scalars)?;
                 let Some(operator) = rounds.first().cloned() else {
-                    candle_core::bail!("a learned operator of no round")
+                    crate::tensor::bail!("a learned operator of no round")
                 };
                 Ok(Cow::Owned(Propagation { operator, two_hop: propagation.two_hop.clone(), learnable: None, rounds }))
             }
-            Some(_) => candle_core::bail!("the operator is learned, but the network has no scalars for it"),
-            None => candle_core::bail!("the network has scalars of an operator, but the operator is not learned"),
+            Some(_) => crate::tensor::bail!("the operator is learned, but the network has no scalars for it"),
+            None => crate::tensor::bail!("the network has scalars of an operator, but the operator is not learned"),
         }
     }
 
@@ -155,7 +154,7 @@ impl Network {
 
     /// Puts another head in the place of its own. It has found its own scale: a factor on scores becomes one.
     pub fn set_head(&self, head: &Head) -> Result<()> {
-        let Some(own) = self.head() else { candle_core::bail!("a network without a head to replace") };
+        let Some(own) = self.head() else { crate::tensor::bail!("a network without a head to replace") };
         head.copy_to(own, &self.params)?;
         match &self.gain {
             Some(gain) => gain.reset(&self.params),
@@ -193,7 +192,7 @@ pub(crate) fn add_scalars(
 
 /// Scalars by name with their values.
 pub(crate) fn scalar_values(params: &Params, scalars: &[(OperatorScalar, ParamId)]) -> Result<Vec<(String, f64)>> {
-    let value = |id: ParamId| Ok::<f32, candle_core::Error>(params.get(id).var.to_vec1::<f32>()?[0]);
+    let value = |id: ParamId| Ok::<f32, crate::tensor::Error>(params.get(id).var.to_vec1::<f32>()?[0]);
     scalars.iter().map(|(scalar, id)| Ok((scalar.name.clone(), f64::from(value(*id)?)))).collect()
 }
 
@@ -218,8 +217,8 @@ mod tests {
     use super::*;
     use crate::nn::testing::{adjacency, path, plant};
     use crate::nn::{Backbone, NetworkOption};
+    use crate::tensor::{DType, Device};
     use crate::weights::WeightsChoice;
-    use candle_core::{DType, Device};
 
     /// Three identities with dropout 0.5 between them: what is left of a matrix of ones shows the masks.
     fn identities(input_dropout: f32) -> Network {

@@ -6,12 +6,11 @@
 use std::ops::{Index, Range};
 use std::sync::Mutex;
 
-use candle_core::{Device, Result, Tensor, Var, bail};
 use gnarl_graph::random::{Rng, mix, stream};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::init::Init;
-use crate::tensor::Dropout;
+use crate::tensor::{Device, Dropout, Result, Tensor, Var, bail};
 use crate::weights::WeightsChoice;
 
 /// Names one parameter of a model.

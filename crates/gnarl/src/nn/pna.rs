@@ -9,7 +9,6 @@
 
 use std::sync::Arc;
 
-use candle_core::{Device, Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use super::bodies::stack;
@@ -17,7 +16,7 @@ use super::entry::{Entry, NetworkOption, Place, Plan, UsualOperator};
 use super::layer::Layer;
 use super::linear::{Input, Linear};
 use super::params::{Params, Pass};
-use crate::tensor::{Extreme, Operator, Pattern, segment_extreme};
+use crate::tensor::{Device, Extreme, Operator, Pattern, Result, Tensor, segment_extreme};
 
 use NetworkOption::{Dropout, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
 
@@ -177,7 +176,7 @@ mod tests {
 
     #[test]
     fn no_deviation_and_no_gradient_without_variance() {
-        let variance = candle_core::Var::new(&[0f32, -1e-7, 0.9e-5, 1.1e-5, 4.0], &Device::Cpu).unwrap();
+        let variance = crate::tensor::Var::new(&[0f32, -1e-7, 0.9e-5, 1.1e-5, 4.0], &Device::Cpu).unwrap();
         let deviation = deviation(&variance).unwrap();
         let small = 1.1e-5f32.sqrt();
         assert_close(&deviation.to_vec1::<f32>().unwrap(), &[0.0, 0.0, 0.0, small, 2.0], 1e-6, "deviation");

@@ -2,9 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use candle_core::{Result, Tensor};
-
-use crate::tensor::{Extreme, Operator, Pattern, segment_extreme};
+use crate::tensor::{Extreme, Operator, Pattern, Result, Tensor, segment_extreme};
 
 gnarl_graph::named! {
     /// How node vectors become a graph vector.
@@ -76,8 +74,8 @@ impl Readout {
 mod tests {
     use super::*;
     use crate::nn::testing::assert_close;
+    use crate::tensor::Device;
     use crate::tensor::testing::{check_gradients, random};
-    use candle_core::Device;
 
     const ALL: [Readout; 3] = [Readout::Mean, Readout::Sum, Readout::Max];
 
@@ -93,7 +91,7 @@ mod tests {
 
     #[test]
     fn nothing_to_read() {
-        let none = Tensor::zeros((0, 3), candle_core::DType::F32, &Device::Cpu).unwrap();
+        let none = Tensor::zeros((0, 3), crate::tensor::DType::F32, &Device::Cpu).unwrap();
         for readout in ALL {
             assert_eq!(readout.forward(&Membership::new(&[]), &none).unwrap().dims(), [0, 3], "{readout:?}");
             let zeros = readout.forward(&Membership::new(&[0, 0]), &none).unwrap().to_vec2::<f32>().unwrap();

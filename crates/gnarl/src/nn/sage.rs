@@ -1,6 +1,5 @@
 //! GraphSAGE (Hamilton et al. 2017): `x_i W_self + b + (Φ x)_i W_neigh`, with Φ the mean H unless another is given.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use super::bodies::stack;
@@ -8,7 +7,7 @@ use super::entry::{Entry, NetworkOption, Place, Plan, UsualOperator};
 use super::layer::{Layer, propagate_linear};
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Params, Pass};
-use crate::tensor::Operator;
+use crate::tensor::{Operator, Result, Tensor};
 
 use NetworkOption::{Dropout, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
 

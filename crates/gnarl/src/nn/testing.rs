@@ -1,13 +1,12 @@
 //! What the tests of layers share.
 
-use candle_core::Tensor;
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::random::{Rng, stream};
 
 use super::layer::{Layer, classical};
 use super::params::{Params, Pass};
-use crate::tensor::Operator;
+use crate::tensor::{Operator, Tensor};
 
 /// A generator for parameters that a test then replaces.
 pub fn rng() -> Rng {
@@ -33,7 +32,7 @@ pub fn plant(params: &Params, name: &str, values: &[f32]) {
 
 /// What a layer makes of one feature per node, predicting.
 pub fn predict(layer: &dyn Layer, operator: &Operator, params: &Params, x: &[f32]) -> Vec<f32> {
-    let x = Tensor::from_slice(x, (x.len(), 1), &candle_core::Device::Cpu).unwrap();
+    let x = Tensor::from_slice(x, (x.len(), 1), &crate::tensor::Device::Cpu).unwrap();
     let weights = params.weights().unwrap();
     let y = layer.forward(operator, &x.into(), &Pass::evaluation(&weights)).unwrap();
     y.flatten_all().unwrap().to_vec1().unwrap()

@@ -13,12 +13,12 @@
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp1, Device, Layout, Result, Shape, Tensor, bail};
 use gnarl_graph::Graph;
 
 use super::config::{Cgso, Initialisation, Scalars};
 use crate::nn::{LearnableOperator, OperatorScalar};
-use crate::tensor::{Operator, Skeleton};
+use crate::tensor::tape::{Computed, Gradients, Operation, Sinks, apply};
+use crate::tensor::{DType, Device, Operator, Result, Skeleton, Tensor, bail, by_precision};
 
 /// Largest `|e ln v|`.
 const MAX_LOG: f64 = 40.0;
@@ -97,7 +97,7 @@ impl CgsoOperator {
         if scalars.dims() != [7 * self.centralities.len()] {
             bail!("cgso: scalars of shape {:?} for {} centralities", scalars.dims(), self.centralities.len());
         }
-        scalars.contiguous()?.apply_op1(NodeFactors { centralities: self.centralities.clone() })
+        apply(NodeFactors { centralities: self.centralities.clone() }, &[scalars])
     }
 
     /// The operator as it starts.
@@ -130,7 +130,7 @@ impl LearnableOperator for CgsoOperator {
 }
 
 /// From seven scalars per part to the numbers of each node, `[nodes, 1 + 2 · parts]`.
-struct NodeFactors {
+pub(crate) struct NodeFactors {
     centralities: Arc<Vec<Levels>>,
 }
 
@@ -168,55 +168,122 @@ fn add_gradients(s: &Scalars, log: Option<f64>, [to_own, to_listens, to_speaks]:
     }
 }
 
-fn to_scalars(values: &[f32]) -> Vec<Scalars> {
-    values.as_chunks::<7>().0.iter().map(|s| Scalars::from_array(s.map(f64::from))).collect()
+fn to_scalars(values: &[f64]) -> Vec<Scalars> {
+    values.as_chunks::<7>().0.iter().map(|s| Scalars::from_array(*s)).collect()
 }
 
-impl CustomOp1 for NodeFactors {
-    fn name(&self) -> &'static str {
-        "centrality factors"
-    }
-
-    fn cpu_fwd(&self, scalars: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let Some((from, to)) = layout.contiguous_offsets() else { bail!("cgso: scalars must be contiguous") };
-        let scalars = to_scalars(&scalars.as_slice::<f32>()?[from..to]);
-        let nodes = self.centralities.first().map_or(0, |levels| levels.of_node.len());
-        let stride = 1 + 2 * self.centralities.len();
-        let mut out = vec![0f32; nodes * stride];
-        for (part, (s, levels)) in scalars.iter().zip(self.centralities.iter()).enumerate() {
-            let of_level: Vec<[f32; 3]> =
-                levels.logs.iter().map(|log| factors(s, *log).map(|factor| factor as f32)).collect();
-            for (out, level) in out.chunks_exact_mut(stride).zip(&levels.of_node) {
-                let [own, listens, speaks] = of_level[*level as usize];
-                out[0] += own;
-                out[1 + 2 * part] = listens;
-                out[2 + 2 * part] = speaks;
-            }
-        }
-        Ok((CpuStorage::F32(out), Shape::from((nodes, stride))))
-    }
-
+impl NodeFactors {
     /// Sums over the nodes of a value in their order, then over the values in theirs, in f64.
-    fn bwd(&self, scalars: &Tensor, _result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+    fn gradient(&self, scalars: &[f64], grad: &[f64]) -> Vec<f64> {
         let stride = 1 + 2 * self.centralities.len();
-        let grad = grad.flatten_all()?.to_vec1::<f32>()?;
         let mut out = Vec::with_capacity(7 * self.centralities.len());
-        let scalars_of_parts = to_scalars(&scalars.to_vec1::<f32>()?);
-        for (part, (s, levels)) in scalars_of_parts.iter().zip(self.centralities.iter()).enumerate() {
+        for (part, (s, levels)) in to_scalars(scalars).iter().zip(self.centralities.iter()).enumerate() {
             let mut of_level = vec![[0f64; 3]; levels.logs.len()];
             for (g, level) in grad.chunks_exact(stride).zip(&levels.of_node) {
                 let sum = &mut of_level[*level as usize];
-                sum[0] += f64::from(g[0]);
-                sum[1] += f64::from(g[1 + 2 * part]);
-                sum[2] += f64::from(g[2 + 2 * part]);
+                sum[0] += g[0];
+                sum[1] += g[1 + 2 * part];
+                sum[2] += g[2 + 2 * part];
             }
             let mut to = Scalars::from_array([0.0; 7]);
             for (grads, log) in of_level.into_iter().zip(&levels.logs) {
                 add_gradients(s, *log, grads, &mut to);
             }
-            out.extend(to.to_array().map(|v| v as f32));
+            out.extend(to.to_array());
         }
-        Tensor::from_vec(out, scalars.shape(), &Device::Cpu).map(Some)
+        out
+    }
+
+    /// The same numbers in tensor operations, in double precision.
+    fn by_operations(&self, scalars: &Tensor) -> Result<Tensor> {
+        let device = scalars.device();
+        let wide = scalars.to_dtype(DType::F64)?;
+        let (mut own, mut columns) = (None, Vec::new());
+        for (part, levels) in self.centralities.iter().enumerate() {
+            let count = levels.logs.len();
+            let scalar = |i: usize| wide.narrow(0, 7 * part + i, 1);
+            let logs = Tensor::from_iter(levels.logs.iter().map(|log| log.unwrap_or(0.0)), device)?;
+            let is_there = levels.logs.iter().map(|log| if log.is_some() { 1.0 } else { 0.0 });
+            let is_there = Tensor::from_iter(is_there, device)?;
+            let power = |i: usize| -> Result<Tensor> {
+                let exponent = logs.broadcast_mul(&scalar(i)?)?;
+                let is_within = exponent.abs()?.lt(MAX_LOG)?;
+                let beyond = exponent.detach().sign()?.affine(MAX_LOG, 0.0)?;
+                is_within.where_cond(&exponent, &beyond)?.exp()
+            };
+            // In the order of `Scalars::NAMES`: m1, m2, m3, e1, e2, e3, a.
+            let (added, listens, speaks) = (power(3)?, power(4)?, power(5)?);
+            let listens = listens.broadcast_mul(&scalar(1)?)?;
+            let both = listens.mul(&speaks)?.broadcast_mul(&scalar(6)?)?;
+            let of_level = added.broadcast_mul(&scalar(0)?)?.add(&both)?.mul(&is_there)?.broadcast_add(&scalar(2)?)?;
+            let of_node = Tensor::from_slice(&levels.of_node, levels.of_node.len(), device)?;
+            let to_nodes = |x: &Tensor| x.reshape((count, 1))?.index_select(&of_node, 0);
+            own = Some(match own {
+                Some(sum) => to_nodes(&of_level)?.add(&sum)?,
+                None => to_nodes(&of_level)?,
+            });
+            columns.extend([to_nodes(&listens)?, to_nodes(&speaks)?]);
+        }
+        columns.splice(0..0, own);
+        Tensor::cat(&columns, 1)?.to_dtype(scalars.dtype())
+    }
+}
+
+impl Operation for NodeFactors {
+    fn name(&self) -> &'static str {
+        "centrality factors"
+    }
+
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let scalars = to_scalars(&inputs[0].to_dtype(DType::F64)?.values::<f64>()?);
+        let nodes = self.centralities.first().map_or(0, |levels| levels.of_node.len());
+        let stride = 1 + 2 * self.centralities.len();
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let mut out = vec![0 as T; nodes * stride];
+            for (part, (s, levels)) in scalars.iter().zip(self.centralities.iter()).enumerate() {
+                let of_level: Vec<[T; 3]> =
+                    levels.logs.iter().map(|log| factors(s, *log).map(|factor| factor as T)).collect();
+                for (out, level) in out.chunks_exact_mut(stride).zip(&levels.of_node) {
+                    let [own, listens, speaks] = of_level[*level as usize];
+                    out[0] += own;
+                    out[1 + 2 * part] = listens;
+                    out[2 + 2 * part] = speaks;
+                }
+            }
+            Tensor::from_vec(out, (nodes, stride), inputs[0].device())
+        })
+    }
+
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        at.by_parts(grad, |inputs| self.by_operations(&inputs[0]))
+    }
+
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let scalars = &at.inputs[0];
+        let (values, grads) = (scalars.to_dtype(DType::F64)?, grad.to_dtype(DType::F64)?);
+        let gradient = self.gradient(&values.values::<f64>()?, &grads.values::<f64>()?);
+        let gradient = Tensor::from_vec(gradient, scalars.shape(), scalars.device())?;
+        to.give(0, gradient.to_dtype(scalars.dtype())?)
+    }
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples};
+
+    impl Examples for NodeFactors {
+        fn examples() -> Vec<Example> {
+            let graph = Graph::from_edges(6, [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (3, 4)]).unwrap().0;
+            let on = |centrality: &str| {
+                let init = Initialisation::Of(gnarl_graph::operator::ClassicalOperator::Adjacency);
+                let config = Cgso { centrality: centrality.parse().unwrap(), init };
+                let cgso = CgsoOperator::new(&graph, config).unwrap();
+                let shape = [7 * cgso.centralities.len()];
+                Example::of(&[&shape], move |v| cgso.factors(&v[0]))
+            };
+            ["degree", "core", "pagerank", "degree+core"].map(on).into()
+        }
     }
 }
 
@@ -224,8 +291,8 @@ impl CustomOp1 for NodeFactors {
 mod tests {
     use super::*;
     use crate::nn::layer::classical;
+    use crate::tensor::Var;
     use crate::tensor::testing::{check_gradients, random};
-    use candle_core::Var;
     use gnarl_graph::centrality::Centrality;
     use gnarl_graph::operator::ClassicalOperator as Op;
 
@@ -240,7 +307,7 @@ mod tests {
     }
 
     fn dense(operator: &Operator) -> Vec<f32> {
-        let eye = Tensor::eye(operator.num_cols(), candle_core::DType::F32, &Device::Cpu).unwrap();
+        let eye = Tensor::eye(operator.num_cols(), crate::tensor::DType::F32, &Device::Cpu).unwrap();
         operator.apply(&eye).unwrap().flatten_all().unwrap().to_vec1().unwrap()
     }
 

@@ -1,14 +1,13 @@
 //! Dirichlet energy by depth (thesis ch. 3, appendix on SGC): how much of the differences along edges is left after
 //! listening k times, `Φ^k X`.
 
-use candle_core::{Device, Tensor};
 use gnarl_graph::properties::{DirichletEnergy, dirichlet_energy};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Graph};
 use serde::Serialize;
 
 use crate::error::Result;
 use crate::nn::Input;
-use crate::tensor::Operator;
+use crate::tensor::{Device, Operator, Tensor};
 
 /// The energy after one number of rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

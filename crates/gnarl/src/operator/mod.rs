@@ -18,6 +18,7 @@ pub mod energy;
 pub mod prepared;
 
 pub use cgso::CgsoOperator;
+pub(crate) use cgso::NodeFactors;
 pub use choice::{OperatorChoice, mean_log_degree, propagation, propagation_of_union};
 pub use config::{Centralities, Cgso, Initialisation, Scalars};
 pub use energy::{DepthEnergy, energy_by_depth};

@@ -1,7 +1,6 @@
 //! Expected robustness by sampling (thesis eq. `equation:robustness_expected_value`, algorithm `prob_eval`):
 //! `Adv_eps[f] = P(d_Y(f(G~, X~), f(G, X)) > sigma)` over perturbed inputs drawn from a region around the input.
 
-use candle_core::{Device, Tensor};
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{DenseMatrix, Error as GraphError, Features, Graph};
 use rayon::prelude::*;
@@ -12,6 +11,7 @@ use crate::classifier::{Classifier, Reduced, WhiteBox, to_matrix};
 use crate::error::Result;
 use crate::nn::{Input, Propagation};
 use crate::perturb::{Ball, FlipBall, FlipLaw, Norm, ReducedBall, Sampler, flipped};
+use crate::tensor::{Device, Tensor};
 
 /// Quantile of the normal distribution that leaves 2.5 % above it.
 const Z95: f64 = 1.959_963_984_540_054;
@@ -278,7 +278,7 @@ impl<'a> Subject<'a> {
             ball.fill_rows(radii, &mut noise, rng);
             Tensor::from_vec(noise, (radii.len(), self.features), &Device::Cpu)?.matmul(&reduced.basis)
         });
-        let blocks = projected.collect::<candle_core::Result<Vec<_>>>()?;
+        let blocks = projected.collect::<crate::tensor::Result<Vec<_>>>()?;
         Ok(Tensor::cat(&blocks, 0)?)
     }
 }

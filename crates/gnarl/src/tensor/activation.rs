@@ -3,11 +3,14 @@
 
 use std::mem::MaybeUninit;
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
+use super::array::Tensor;
+use super::element::{Float, by_precision};
+use super::fault::{Result, bail};
+use super::kernels::{self, CHUNK};
 use super::pattern::MIN_PARALLEL_WORK;
-use super::{filled, floats, kernels};
+use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 
 /// How much to drop, and the key of this draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,136 +38,200 @@ impl Dropout {
         (f64::from(self.rate) * 4_294_967_296.0) as u32
     }
 
-    pub(super) fn scale(self) -> f32 {
-        1.0 / (1.0 - self.rate)
+    pub(super) fn scale<T: Float>(self) -> T {
+        T::of(f64::from(1.0 / (1.0 - self.rate)))
     }
 }
 
-/// `max(x, 0)` of a NaN is a NaN, here and in all that follows: candle's own `relu` makes it 0, and a diverged network
-/// would pass.
+/// `max(x, 0)`. Of a NaN it is a NaN, here and in all that follows: a diverged network must show.
 ///
-/// The gradient at zero is candle's, one.
+/// The gradient at zero is one.
 pub fn relu(x: &Tensor) -> Result<Tensor> {
-    x.contiguous()?.apply_op1(Relu)
+    apply(Relu, &[x])
+}
+
+impl Tensor {
+    /// `max(x, 0)`, of a NaN a NaN; the gradient at zero is one.
+    pub fn relu(&self) -> Result<Tensor> {
+        relu(self)
+    }
 }
 
 /// `dropout(max(x, 0))`; the gradient at zero is zero.
 pub fn relu_dropout(x: &Tensor, dropout: Dropout) -> Result<Tensor> {
-    x.contiguous()?.apply_op1(ReluDropout(dropout.check()?))
+    apply(ReluDropout(dropout.check()?), &[x])
 }
 
 /// `dropout(x)`.
 pub fn dropout(x: &Tensor, dropout: Dropout) -> Result<Tensor> {
-    if dropout.check()?.rate == 0.0 { Ok(x.clone()) } else { x.contiguous()?.apply_op1(PlainDropout(dropout)) }
+    if dropout.check()?.rate == 0.0 { Ok(x.clone()) } else { apply(PlainDropout(dropout), &[x]) }
 }
-
-/// Values per parallel task.
-const CHUNK: usize = 16 * 1024;
 
 /// As many values as in `x`.
 ///
 /// # Safety
 /// `work` writes every value of the part it is given.
-unsafe fn in_chunks(x: &[f32], work: impl Fn(u64, &[f32], &mut [MaybeUninit<f32>]) + Sync) -> Vec<f32> {
-    let fill = |out: &mut [MaybeUninit<f32>]| {
-        if x.len() < MIN_PARALLEL_WORK {
-            return work(0, x, out);
+unsafe fn in_chunks<T: Float>(x: &Tensor, work: impl Fn(u64, &[T], &mut [MaybeUninit<T>]) + Sync) -> Result<Tensor> {
+    let values = x.values::<T>()?;
+    let fill = |out: &mut [MaybeUninit<T>]| {
+        if values.len() < MIN_PARALLEL_WORK {
+            return work(0, &values, out);
         }
-        out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).enumerate().for_each(|(i, (out, x))| {
+        out.par_chunks_mut(CHUNK).zip(values.par_chunks(CHUNK)).enumerate().for_each(|(i, (out, x))| {
             work((i * CHUNK) as u64, x, out);
         });
     };
     // SAFETY: the chunks are all there is, and the caller's promise is that `work` writes them.
-    unsafe { filled(x.len(), fill) }
+    Ok(unsafe { Tensor::filled(*x.shape(), fill) })
 }
 
-struct Relu;
+pub(crate) struct Relu;
 
-impl CustomOp1 for Relu {
+impl Operation for Relu {
     fn name(&self) -> &'static str {
         "relu"
     }
 
-    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        ReluDropout(Dropout::NONE).cpu_fwd(x, layout)
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        ReluDropout(Dropout::NONE).forward(inputs)
     }
 
-    fn bwd(&self, x: &Tensor, _result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        let passes = x.ge(&x.zeros_like()?)?.to_dtype(x.dtype())?;
-        Ok(Some((grad * passes)?))
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        Ok(vec![Some(grad.mul(&at.inputs[0].ge(0.0)?)?)])
     }
 }
 
-struct ReluDropout(Dropout);
+pub(crate) struct ReluDropout(Dropout);
 
-impl CustomOp1 for ReluDropout {
+impl Operation for ReluDropout {
     fn name(&self) -> &'static str {
         "relu and dropout"
     }
 
-    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let d = self.0;
-        let x = floats(self.name(), x, layout)?;
-        let work = |first: u64, x: &[f32], out: &mut [MaybeUninit<f32>]| {
-            kernels::relu_dropout(x, first, d.key, d.threshold(), d.scale(), out);
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let work = |first: u64, x: &[T], out: &mut [MaybeUninit<T>]| {
+                kernels::relu_dropout(x, first, d.key, d.threshold(), d.scale(), out);
+            };
+            // SAFETY: the kernel writes a value for each of x, and the two parts are as long.
+            unsafe { in_chunks(&inputs[0], work) }
+        })
+    }
+
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        Ok(vec![Some(apply(Gate { scale: self.0.scale() }, &[at.output, grad])?)])
+    }
+
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        to.give(0, before_activation(at.output, grad, self.0)?)
+    }
+}
+
+/// The gradient before the activation, in place of the one behind it where nobody else looks at that: a result is positive
+/// exactly where the input was and was kept.
+pub(super) fn before_activation(result: &Tensor, mut grad: Tensor, dropout: Dropout) -> Result<Tensor> {
+    by_precision!("gate", grad.dtype(), T => {
+        let Some(values) = grad.values_mut::<T>() else {
+            return Gate { scale: dropout.scale() }.forward(&[result.clone(), grad]);
         };
-        // SAFETY: the kernel writes a value for each of x, and the two parts are as long.
-        let out = unsafe { in_chunks(x, work) };
-        Ok((CpuStorage::F32(out), layout.shape().clone()))
-    }
-
-    fn bwd(&self, _x: &Tensor, result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        relu_dropout_gradient(result, grad, self.0).map(Some)
-    }
+        let (result, scale) = (result.values::<T>()?, dropout.scale());
+        if values.len() < MIN_PARALLEL_WORK {
+            kernels::relu_dropout_grad_in_place(&result, values, scale);
+        } else {
+            let parts = values.par_chunks_mut(CHUNK).zip(result.par_chunks(CHUNK));
+            parts.for_each(|(grad, result)| kernels::relu_dropout_grad_in_place(result, grad, scale));
+        }
+    });
+    Ok(grad)
 }
 
-/// The gradient before the activation: a result is positive exactly where the input was and was kept.
-pub(super) fn relu_dropout_gradient(result: &Tensor, grad: &Tensor, dropout: Dropout) -> Result<Tensor> {
-    result.apply_op2_no_bwd(&grad.contiguous()?, &ReluDropoutGrad { scale: dropout.scale() })
+/// `x · scale` where a result is positive, else zero: linear in x, and constant in the result but where it turns.
+pub(crate) struct Gate {
+    scale: f64,
 }
 
-struct ReluDropoutGrad {
-    scale: f32,
-}
-
-impl CustomOp2 for ReluDropoutGrad {
+impl Operation for Gate {
     fn name(&self) -> &'static str {
-        "gradient of relu and dropout"
+        "gate"
     }
 
-    fn cpu_fwd(&self, r: &CpuStorage, lr: &Layout, g: &CpuStorage, lg: &Layout) -> Result<(CpuStorage, Shape)> {
-        let grad = floats(self.name(), g, lg)?;
-        let work = |first: u64, result: &[f32], out: &mut [MaybeUninit<f32>]| {
-            let grad = &grad[first as usize..first as usize + result.len()];
-            kernels::relu_dropout_grad(result, grad, self.scale, out);
-        };
-        // SAFETY: the kernel writes a value for each result, and the three parts are as long.
-        let out = unsafe { in_chunks(floats(self.name(), r, lr)?, work) };
-        Ok((CpuStorage::F32(out), lr.shape().clone()))
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        if inputs[0].shape() != inputs[1].shape() {
+            bail!("gate: shapes {:?} and {:?} differ", inputs[0].shape(), inputs[1].shape());
+        }
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let x = inputs[1].values::<T>()?;
+            let work = |first: u64, result: &[T], out: &mut [MaybeUninit<T>]| {
+                let x = &x[first as usize..first as usize + result.len()];
+                kernels::relu_dropout_grad(result, x, T::of(self.scale), out);
+            };
+            // SAFETY: the kernel writes a value for each result, and the three parts are as long.
+            unsafe { in_chunks(&inputs[0], work) }
+        })
+    }
+
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        let to_result = at.to(0, || at.inputs[0].zeros_like())?;
+        Ok(vec![to_result, at.to(1, || apply(Gate { scale: self.scale }, &[&at.inputs[0], grad]))?])
     }
 }
 
 /// Linear in its argument, so the gradient is the same dropout of the gradient.
-struct PlainDropout(Dropout);
+pub(crate) struct PlainDropout(Dropout);
 
-impl CustomOp1 for PlainDropout {
+impl Operation for PlainDropout {
     fn name(&self) -> &'static str {
         "dropout"
     }
 
-    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let d = self.0;
-        let x = floats(self.name(), x, layout)?;
-        let work = |first: u64, x: &[f32], out: &mut [MaybeUninit<f32>]| {
-            kernels::dropout(x, first, d.key, d.threshold(), d.scale(), out);
-        };
-        // SAFETY: the kernel writes a value for each of x, and the two parts are as long.
-        let out = unsafe { in_chunks(x, work) };
-        Ok((CpuStorage::F32(out), layout.shape().clone()))
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let work = |first: u64, x: &[T], out: &mut [MaybeUninit<T>]| {
+                kernels::dropout(x, first, d.key, d.threshold(), d.scale(), out);
+            };
+            // SAFETY: the kernel writes a value for each of x, and the two parts are as long.
+            unsafe { in_chunks(&inputs[0], work) }
+        })
     }
 
-    fn bwd(&self, _x: &Tensor, _result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        Ok(Some(grad.contiguous()?.apply_op1_no_bwd(&PlainDropout(self.0))?))
+    fn backward(&self, _at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        Ok(vec![Some(apply(PlainDropout(self.0), &[grad])?)])
+    }
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples, on_odd_shapes};
+
+    const DRAW: Dropout = Dropout { rate: 0.4, key: 5 };
+
+    impl Examples for Relu {
+        fn examples() -> Vec<Example> {
+            on_odd_shapes(relu).into_iter().map(Example::off_zero).collect()
+        }
+    }
+
+    impl Examples for ReluDropout {
+        fn examples() -> Vec<Example> {
+            let draws = [DRAW, Dropout::NONE].into_iter();
+            draws.flat_map(|draw| on_odd_shapes(move |x| relu_dropout(x, draw))).map(Example::off_zero).collect()
+        }
+    }
+
+    impl Examples for Gate {
+        fn examples() -> Vec<Example> {
+            let gated = |v: &[Tensor]| apply(Gate { scale: 1.5 }, &[&v[0], &v[1]]);
+            vec![Example::of(&[&[3, 17], &[3, 17]], gated).off_zero(), Example::of(&[&[0, 2], &[0, 2]], gated)]
+        }
+    }
+
+    impl Examples for PlainDropout {
+        fn examples() -> Vec<Example> {
+            on_odd_shapes(|x| dropout(x, DRAW))
+        }
     }
 }
 
@@ -182,7 +249,7 @@ mod tests {
 
     #[test]
     fn drops_the_asked_share_and_keeps_the_mean() {
-        let ones = Tensor::ones((1000, 100), candle_core::DType::F32, &candle_core::Device::Cpu).unwrap();
+        let ones = Tensor::ones((1000, 100), crate::tensor::DType::F32, &crate::tensor::Device::Cpu).unwrap();
         for (rate, key) in [(0.1f32, 1u64), (0.5, 2), (0.8, 3), (0.5, 3 << 40)] {
             let y = dropout(&ones, Dropout { rate, key }).unwrap().flatten_all().unwrap().to_vec1::<f32>().unwrap();
             let dropped = y.iter().filter(|&&v| v == 0.0).count() as f32 / y.len() as f32;
@@ -200,7 +267,7 @@ mod tests {
         let same = one
             .eq(&other)
             .unwrap()
-            .to_dtype(candle_core::DType::F32)
+            .to_dtype(crate::tensor::DType::F32)
             .unwrap()
             .mean_all()
             .unwrap()
@@ -220,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn relu_has_the_values_and_gradients_of_candle() {
-        let x = candle_core::Var::new(&[-1f32, -0.0, 0.0, 2.0], &candle_core::Device::Cpu).unwrap();
+    fn relu_at_zero_and_beside_it() {
+        let x = crate::tensor::Var::new(&[-1f32, -0.0, 0.0, 2.0], &crate::tensor::Device::Cpu).unwrap();
         let outcome = |y: Tensor| {
             let grads = (&y * 3.0).unwrap().sum_all().unwrap().backward().unwrap();
             (y.to_vec1::<f32>().unwrap(), grads.get(&x).unwrap().to_vec1::<f32>().unwrap())
@@ -236,7 +303,7 @@ mod tests {
     fn what_is_not_finite_shows_behind_every_activation() {
         use crate::tensor::{Operator, Skeleton, affine, constant_convolution, dense_convolution};
         use std::sync::Arc;
-        let device = &candle_core::Device::Cpu;
+        let device = &crate::tensor::Device::Cpu;
         let n = 40;
         let graph = gnarl_graph::Graph::empty(n).unwrap();
         let identity = Operator::constant_f32(&gnarl_graph::CsrMatrix::identity(n));

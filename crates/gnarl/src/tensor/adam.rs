@@ -1,14 +1,13 @@
 //! Adam with L2 decay added to the gradient (as PyTorch's `Adam(weight_decay=…)` and the GCN reference do), a learning
 //! rate per group, in-place updates, and a step schedule.
 
-use candle_core::backprop::GradStore;
-use candle_core::{CpuStorage, InplaceOp2, Layout, Result, Tensor, Var, bail};
 use rayon::prelude::*;
-use std::sync::Mutex;
 
-use super::floats;
-use super::kernels::{self, AdamStep};
+use super::array::Var;
+use super::fault::{Result, bail};
+use super::kernels::{self, AdamStep, CHUNK};
 use super::pattern::MIN_PARALLEL_WORK;
+use super::tape::GradStore;
 
 /// Settings that all groups share. Betas and epsilon are those of Kingma and Ba (2015), as in PyTorch.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +39,7 @@ struct Parameter {
     var: Var,
     learning_rate: f64,
     decay: f64,
-    moments: Mutex<(Vec<f32>, Vec<f32>)>,
+    moments: (Vec<f32>, Vec<f32>),
 }
 
 impl Adam {
@@ -52,8 +51,7 @@ impl Adam {
     /// Adds a parameter with its learning rate and L2 decay.
     pub fn add(&mut self, var: &Var, learning_rate: f64, decay: f64) {
         let zeros = vec![0f32; var.elem_count()];
-        let moments = Mutex::new((zeros.clone(), zeros));
-        self.parameters.push(Parameter { var: var.clone(), learning_rate, decay, moments });
+        self.parameters.push(Parameter { var: var.clone(), learning_rate, decay, moments: (zeros.clone(), zeros) });
     }
 
     /// Multiplies every learning rate, for a step schedule.
@@ -66,7 +64,7 @@ impl Adam {
     /// One step along the gradients; a parameter without a gradient stays as it is.
     pub fn step(&mut self, grads: &GradStore) -> Result<()> {
         self.steps += 1;
-        for p in &self.parameters {
+        for p in &mut self.parameters {
             let Some(grad) = grads.get(&p.var) else { continue };
             let step = AdamStep {
                 learning_rate: p.learning_rate as f32,
@@ -77,49 +75,33 @@ impl Adam {
                 correction1: (1.0 - self.settings.beta1.powi(self.steps)) as f32,
                 correction2: (1.0 - self.settings.beta2.powi(self.steps)).sqrt() as f32,
             };
-            let grad: Tensor = grad.contiguous()?;
-            p.var.inplace_op2(&grad, &Update { step, moments: &p.moments })?;
+            if grad.shape() != p.var.shape() {
+                bail!("adam: a gradient of shape {:?} for a parameter of shape {:?}", grad.shape(), p.var.shape());
+            }
+            let grad = grad.values::<f32>()?;
+            let (first, second) = &mut p.moments;
+            p.var.update(|weights: &mut [f32]| update(step, &grad, weights, first, second))?;
         }
         Ok(())
     }
 }
 
-struct Update<'a> {
-    step: AdamStep,
-    moments: &'a Mutex<(Vec<f32>, Vec<f32>)>,
-}
-
-impl InplaceOp2 for Update<'_> {
-    fn name(&self) -> &'static str {
-        "adam"
+fn update(step: AdamStep, grad: &[f32], weights: &mut [f32], first: &mut [f32], second: &mut [f32]) {
+    if grad.len() < MIN_PARALLEL_WORK {
+        return kernels::adam(step, grad, weights, first, second);
     }
-
-    fn cpu_fwd(&self, w: &mut CpuStorage, lw: &Layout, g: &CpuStorage, lg: &Layout) -> Result<()> {
-        const CHUNK: usize = 16 * 1024;
-        let grad = floats(self.name(), g, lg)?;
-        let CpuStorage::F32(weights) = w else { bail!("adam: parameters must be f32") };
-        let Some((from, to)) = lw.contiguous_offsets() else { bail!("adam: parameters must be contiguous") };
-        let mut moments =
-            self.moments.lock().map_err(|_| candle_core::Error::Msg("adam: a step has panicked".into()))?;
-        let (first, second) = &mut *moments;
-        if grad.len() < MIN_PARALLEL_WORK {
-            kernels::adam(self.step, grad, &mut weights[from..to], first, second);
-            return Ok(());
-        }
-        weights[from..to]
-            .par_chunks_mut(CHUNK)
-            .zip(first.par_chunks_mut(CHUNK))
-            .zip(second.par_chunks_mut(CHUNK))
-            .zip(grad.par_chunks(CHUNK))
-            .for_each(|(((w, m), v), g)| kernels::adam(self.step, g, w, m, v));
-        Ok(())
-    }
+    weights
+        .par_chunks_mut(CHUNK)
+        .zip(first.par_chunks_mut(CHUNK))
+        .zip(second.par_chunks_mut(CHUNK))
+        .zip(grad.par_chunks(CHUNK))
+        .for_each(|(((w, m), v), g)| kernels::adam(step, g, w, m, v));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle_core::Device;
+    use crate::tensor::{Device, Tensor};
 
     /// Steps on `Σ w³` in 64-bit arithmetic, written from the paper's algorithm 1.
     fn by_the_paper(mut w: Vec<f64>, lr: f64, decay: f64, steps: i32) -> Vec<f64> {

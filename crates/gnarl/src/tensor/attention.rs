@@ -3,107 +3,140 @@
 //! GAT (Veličković et al. 2018): `e_ij = LeakyReLU(s_i + t_j)`. GATv2 (Brody et al. 2022):
 //! `e_ij = aᵀ LeakyReLU(r_i + l_j)`. Here i is the row, the receiver, and j the column, the sender.
 
+use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
+use super::array::Tensor;
+use super::element::{Float, by_precision};
+use super::fault::{Result, bail};
+use super::kernels;
 use super::pattern::Pattern;
 use super::simd::simd_dispatch;
-use super::{floats, matrix_shape};
+use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 
 /// `LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from two `[nodes, heads]` tensors.
 pub fn additive_scores(pattern: &Arc<Pattern>, rows: &Tensor, cols: &Tensor, slope: f32) -> Result<Tensor> {
-    rows.contiguous()?.apply_op2(&cols.contiguous()?, Additive { pattern: pattern.clone(), slope })
+    apply(Additive { pattern: pattern.clone(), slope }, &[rows, cols])
 }
 
 #[inline(always)]
-fn leaky(x: f32, slope: f32) -> f32 {
-    if x > 0.0 { x } else { slope * x }
+fn leaky<T: Float>(x: T, slope: T) -> T {
+    if x > T::ZERO { x } else { slope * x }
 }
 
-fn leaky_slope(x: f32, slope: f32) -> f32 {
-    if x > 0.0 { 1.0 } else { slope }
+/// The same in tensor operations.
+fn leaky_of(x: &Tensor, slope: f32) -> Result<Tensor> {
+    x.gt(0.0)?.where_cond(x, &x.affine(f64::from(slope), 0.0)?)
+}
+
+/// `rows[i] + cols[j]` of each entry.
+fn entry_sums(pattern: &Pattern, rows: &Tensor, cols: &Tensor) -> Result<Tensor> {
+    rows.index_select(&pattern.entry_rows()?, 0)?.add(&cols.index_select(&pattern.entry_cols()?, 0)?)
 }
 
 #[derive(Clone)]
-struct Additive {
+pub(crate) struct Additive {
     pattern: Arc<Pattern>,
     slope: f32,
 }
 
-impl CustomOp2 for Additive {
+impl Operation for Additive {
     fn name(&self) -> &'static str {
         "additive scores"
     }
 
-    fn cpu_fwd(&self, r: &CpuStorage, lr: &Layout, c: &CpuStorage, lc: &Layout) -> Result<(CpuStorage, Shape)> {
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let p = &*self.pattern;
-        let ((num_rows, heads), (num_cols, col_heads)) =
-            (matrix_shape(self.name(), lr)?, matrix_shape(self.name(), lc)?);
+        let ((num_rows, heads), (num_cols, col_heads)) = (inputs[0].dims2()?, inputs[1].dims2()?);
         if num_rows != p.num_rows() || num_cols != p.num_cols() || heads != col_heads {
             bail!("{}: {num_rows} × {heads} and {num_cols} × {col_heads} scores", self.name());
         }
-        let (r, c) = (floats(self.name(), r, lr)?, floats(self.name(), c, lc)?);
-        let mut out = vec![0f32; p.num_entries() * heads];
-        p.for_entry_blocks(&mut out, heads, |rows, out| {
-            let mut slots = out.chunks_exact_mut(heads.max(1));
-            for row in rows {
-                let r = &r[row * heads..(row + 1) * heads];
-                for (k, slot) in p.row(row).zip(&mut slots) {
-                    let c = &c[p.indices()[k] as usize * heads..][..heads];
-                    for ((slot, r), c) in slot.iter_mut().zip(r).zip(c) {
-                        *slot = leaky(r + c, self.slope);
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let (r, c) = (inputs[0].values::<T>()?, inputs[1].values::<T>()?);
+            let slope = T::of(f64::from(self.slope));
+            let fill = |out: &mut [MaybeUninit<T>]| p.for_entry_blocks(out, heads, |rows, out| {
+                let mut slots = out.chunks_exact_mut(heads.max(1));
+                for row in rows {
+                    let r = &r[row * heads..(row + 1) * heads];
+                    for (k, slot) in p.row(row).zip(&mut slots) {
+                        let c = &c[p.indices()[k] as usize * heads..][..heads];
+                        for ((slot, r), c) in slot.iter_mut().zip(r).zip(c) {
+                            slot.write(leaky(*r + *c, slope));
+                        }
                     }
                 }
+            });
+            // SAFETY: the rows have all entries, and each is written.
+            Ok(unsafe { Tensor::filled::<T>((p.num_entries(), heads), fill) })
+        })
+    }
+
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        at.by_parts(grad, |inputs| leaky_of(&entry_sums(&self.pattern, &inputs[0], &inputs[1])?, self.slope))
+    }
+
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let (_, heads) = at.output.dims2()?;
+        by_precision!(self.name(), grad.dtype(), T => {
+            let (s, g) = (at.output.values::<T>()?, grad.values::<T>()?);
+            let slope = T::of(f64::from(self.slope));
+            if to.wants(0) {
+                let whole = AdditiveGrad { pattern: &self.pattern, entry_of: None, s: &s, g: &g, heads, slope };
+                // SAFETY: every row is written.
+                unsafe { to.fill::<T>(0, |target| whole.write(target.split()))? };
+            }
+            if to.wants(1) {
+                let t = self.pattern.transposed();
+                let entry_of = Some(&t.entry_of[..]);
+                let whole = AdditiveGrad { pattern: &t.pattern, entry_of, s: &s, g: &g, heads, slope };
+                // SAFETY: as above.
+                unsafe { to.fill::<T>(1, |target| whole.write(target.split()))? };
             }
         });
-        Ok((CpuStorage::F32(out), Shape::from((p.num_entries(), heads))))
-    }
-
-    /// The sign of a score tells on which side of the kink it lies, for slopes above zero.
-    fn bwd(&self, r: &Tensor, c: &Tensor, scores: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let grad = grad.contiguous()?;
-        let to = |x: &Tensor, by_column: bool| -> Result<Option<Tensor>> {
-            if !x.track_op() {
-                return Ok(None);
-            }
-            Ok(Some(scores.apply_op2_no_bwd(&grad, &AdditiveGrad { op: self.clone(), by_column })?))
-        };
-        Ok((to(r, false)?, to(c, true)?))
+        Ok(())
     }
 }
 
-/// The sum over a row's (or a column's) entries of `g · LeakyReLU'(score)`.
-struct AdditiveGrad {
-    op: Additive,
-    by_column: bool,
+/// The sum over a row's (or a column's) entries of `g · LeakyReLU'(score)`. The sign of a score tells on which side of the
+/// kink it lies, for slopes above zero.
+struct AdditiveGrad<'a, T> {
+    pattern: &'a Pattern,
+    entry_of: Option<&'a [u32]>,
+    s: &'a [T],
+    g: &'a [T],
+    heads: usize,
+    slope: T,
 }
 
-impl CustomOp2 for AdditiveGrad {
-    fn name(&self) -> &'static str {
-        "gradient of additive scores"
-    }
-
-    fn cpu_fwd(&self, s: &CpuStorage, ls: &Layout, g: &CpuStorage, lg: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (_, heads) = matrix_shape(self.name(), ls)?;
-        let (s, g) = (floats(self.name(), s, ls)?, floats(self.name(), g, lg)?);
-        let transposed = self.op.pattern.transposed();
-        let p = if self.by_column { &*transposed.pattern } else { &*self.op.pattern };
-        let entry = |k: usize| if self.by_column { transposed.entry_of[k] as usize } else { k };
-        let mut out = vec![0f32; p.num_rows() * heads];
-        p.for_row_blocks(&mut out, heads, |rows, out| {
+impl<T: Float> AdditiveGrad<'_, T> {
+    fn write(&self, (out, add): (&mut [MaybeUninit<T>], bool)) {
+        let heads = self.heads;
+        self.pattern.for_row_blocks(out, heads, |rows, out| {
             for (row, out) in rows.zip(out.chunks_exact_mut(heads.max(1))) {
-                for k in p.row(row).map(entry) {
+                let out = begun(out, add);
+                for k in self.pattern.row(row) {
+                    let k = self.entry_of.map_or(k, |map| map[k] as usize);
                     for (head, out) in out.iter_mut().enumerate() {
-                        let at = k * heads + head;
-                        *out += g[at] * leaky_slope(s[at], self.op.slope);
+                        let (s, g) = (self.s[k * heads + head], self.g[k * heads + head]);
+                        *out += if s > T::ZERO { g } else { g * self.slope };
                     }
                 }
             }
         });
-        Ok((CpuStorage::F32(out), Shape::from((p.num_rows(), heads))))
     }
+}
+
+/// Values to add to: those that are there, or zeros.
+#[inline(always)]
+fn begun<T: Float>(out: &mut [MaybeUninit<T>], add: bool) -> &mut [T] {
+    if !add {
+        out.iter_mut().for_each(|out| _ = out.write(T::ZERO));
+    }
+    // SAFETY: just written, or by the caller's word before.
+    unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) }
 }
 
 /// `aᵀ LeakyReLU(rows[i] + cols[j])` for each entry and head: `[entries, heads]` from `rows` and `cols` of shape
@@ -115,21 +148,20 @@ pub fn gatv2_scores(
     attention: &Tensor,
     slope: f32,
 ) -> Result<Tensor> {
-    let op = GatV2 { pattern: pattern.clone(), slope };
-    rows.contiguous()?.apply_op3(&cols.contiguous()?, &attention.contiguous()?, op)
+    apply(GatV2 { pattern: pattern.clone(), slope }, &[rows, cols, attention])
 }
 
 #[derive(Clone)]
-struct GatV2 {
+pub(crate) struct GatV2 {
     pattern: Arc<Pattern>,
     slope: f32,
 }
 
 /// `Σ_f a_f LeakyReLU(x_f + y_f)`, the score of one head.
 #[inline(always)]
-fn leaky_product(x: &[f32], y: &[f32], a: &[f32], slope: f32) -> f32 {
+fn leaky_product<T: Float>(x: &[T], y: &[T], a: &[T], slope: T) -> T {
     const LANES: usize = 8;
-    let mut sums = [0f32; LANES];
+    let mut sums = [T::ZERO; LANES];
     let ((x, x_rest), (y, y_rest), (a, a_rest)) =
         (x.as_chunks::<LANES>(), y.as_chunks::<LANES>(), a.as_chunks::<LANES>());
     for ((x, y), a) in x.iter().zip(y).zip(a) {
@@ -137,37 +169,38 @@ fn leaky_product(x: &[f32], y: &[f32], a: &[f32], slope: f32) -> f32 {
             sums[l] = a[l].mul_add(leaky(x[l] + y[l], slope), sums[l]);
         }
     }
-    let tail: f32 = x_rest.iter().zip(y_rest).zip(a_rest).map(|((x, y), a)| a * leaky(x + y, slope)).sum();
-    sums.iter().sum::<f32>() + tail
+    let rest = x_rest.iter().zip(y_rest).zip(a_rest);
+    let tail: T = rest.map(|((x, y), a)| *a * leaky(*x + *y, slope)).sum();
+    sums.into_iter().sum::<T>() + tail
 }
 
 /// The arguments of GATv2's scores as slices.
 #[derive(Clone, Copy)]
-struct Heads<'a> {
+struct Heads<'a, T> {
     pattern: &'a Pattern,
-    rows: &'a [f32],
-    cols: &'a [f32],
-    attention: &'a [f32],
+    rows: &'a [T],
+    cols: &'a [T],
+    attention: &'a [T],
     heads: usize,
     dim: usize,
-    slope: f32,
+    slope: T,
 }
 
-impl Heads<'_> {
+impl<T> Heads<'_, T> {
     #[inline(always)]
     fn width(&self) -> usize {
         self.heads * self.dim
     }
 
     #[inline(always)]
-    fn part(&self, head: usize) -> std::ops::Range<usize> {
+    fn part(&self, head: usize) -> Range<usize> {
         head * self.dim..(head + 1) * self.dim
     }
 }
 
 simd_dispatch! {
     /// The scores of a block of rows: `heads` values an entry.
-    fn score_rows(h: Heads<'_>, range: std::ops::Range<usize>, out: &mut [f32]) {
+    fn score_rows<T: Float>(h: Heads<'_, T>, range: Range<usize>, out: &mut [MaybeUninit<T>]) {
         let width = h.width();
         let mut slot = 0;
         for row in range {
@@ -175,7 +208,8 @@ simd_dispatch! {
             for k in h.pattern.row(row) {
                 let c = &h.cols[h.pattern.indices()[k] as usize * width..][..width];
                 for head in 0..h.heads {
-                    out[slot] = leaky_product(&r[h.part(head)], &c[h.part(head)], &h.attention[h.part(head)], h.slope);
+                    let part = h.part(head);
+                    out[slot].write(leaky_product(&r[part.clone()], &c[part.clone()], &h.attention[part], h.slope));
                     slot += 1;
                 }
             }
@@ -186,10 +220,17 @@ simd_dispatch! {
 simd_dispatch! {
     /// The gradient to the side whose rows the pattern lists: `Σ_k g_k · a · LeakyReLU'(own + other)`. `entry_of` names the
     /// score of each entry where the pattern is the transposed one.
-    fn grad_rows(h: Heads<'_>, range: std::ops::Range<usize>, entry_of: Option<&[u32]>, g: &[f32], out: &mut [f32]) {
+    fn grad_rows<T: Float>(
+        h: Heads<'_, T>,
+        range: Range<usize>,
+        entry_of: Option<&[u32]>,
+        g: &[T],
+        add: bool,
+        out: &mut [MaybeUninit<T>],
+    ) {
         let width = h.width();
         for (i, row) in range.enumerate() {
-            let out = &mut out[i * width..(i + 1) * width];
+            let out = begun(&mut out[i * width..(i + 1) * width], add);
             let own = &h.rows[row * width..(row + 1) * width];
             for k in h.pattern.row(row) {
                 let other = &h.cols[h.pattern.indices()[k] as usize * width..][..width];
@@ -199,7 +240,7 @@ simd_dispatch! {
                     let part = h.part(head);
                     let (own, other, a) = (&own[part.clone()], &other[part.clone()], &h.attention[part.clone()]);
                     for (((o, x), y), a) in out[part].iter_mut().zip(own).zip(other).zip(a) {
-                        let d = if x + y > 0.0 { g } else { g * h.slope };
+                        let d = if *x + *y > T::ZERO { g } else { g * h.slope };
                         *o = d.mul_add(*a, *o);
                     }
                 }
@@ -210,7 +251,7 @@ simd_dispatch! {
 
 simd_dispatch! {
     /// Adds `Σ_k g_k · LeakyReLU(r + c)` over a block of rows: the gradient to the attention vectors.
-    fn attention_grad_rows(h: Heads<'_>, range: std::ops::Range<usize>, g: &[f32], out: &mut [f32]) {
+    fn attention_grad_rows<T: Float>(h: Heads<'_, T>, range: Range<usize>, g: &[T], out: &mut [T]) {
         let width = h.width();
         for row in range {
             let r = &h.rows[row * width..(row + 1) * width];
@@ -220,7 +261,7 @@ simd_dispatch! {
                     let g = g[k * h.heads + head];
                     let part = h.part(head);
                     for ((o, x), y) in out[part.clone()].iter_mut().zip(&r[part.clone()]).zip(&c[part]) {
-                        *o = g.mul_add(leaky(x + y, h.slope), *o);
+                        *o = g.mul_add(leaky(*x + *y, h.slope), *o);
                     }
                 }
             }
@@ -228,122 +269,131 @@ simd_dispatch! {
     }
 }
 
-impl CustomOp3 for GatV2 {
+impl Operation for GatV2 {
     fn name(&self) -> &'static str {
         "gatv2 scores"
     }
 
-    fn cpu_fwd(
-        &self,
-        r: &CpuStorage,
-        lr: &Layout,
-        c: &CpuStorage,
-        lc: &Layout,
-        a: &CpuStorage,
-        la: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let p = &*self.pattern;
-        let ((num_rows, width), (num_cols, col_width)) =
-            (matrix_shape(self.name(), lr)?, matrix_shape(self.name(), lc)?);
-        let (heads, dim) = matrix_shape(self.name(), la)?;
+        let ((num_rows, width), (num_cols, col_width)) = (inputs[0].dims2()?, inputs[1].dims2()?);
+        let (heads, dim) = inputs[2].dims2()?;
         if num_rows != p.num_rows() || num_cols != p.num_cols() || width != col_width || width != heads * dim {
             bail!("{}: {num_rows} × {width} and {num_cols} × {col_width} with {heads} heads of {dim}", self.name());
         }
-        let (rows, cols, attention) =
-            (floats(self.name(), r, lr)?, floats(self.name(), c, lc)?, floats(self.name(), a, la)?);
-        let h = Heads { pattern: p, rows, cols, attention, heads, dim, slope: self.slope };
-        let mut out = vec![0f32; p.num_entries() * heads];
-        p.for_entry_blocks(&mut out, heads, |range, out| score_rows(h, range, out));
-        Ok((CpuStorage::F32(out), Shape::from((p.num_entries(), heads))))
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let (rows, cols, attention) =
+                (inputs[0].values::<T>()?, inputs[1].values::<T>()?, inputs[2].values::<T>()?);
+            let slope = T::of(f64::from(self.slope));
+            let h = Heads { pattern: p, rows: &rows, cols: &cols, attention: &attention, heads, dim, slope };
+            let fill = |out: &mut [MaybeUninit<T>]| p.for_entry_blocks(out, heads, |range, out| score_rows(h, range, out));
+            // SAFETY: the rows have all entries, and each is written.
+            Ok(unsafe { Tensor::filled::<T>((p.num_entries(), heads), fill) })
+        })
     }
 
-    fn bwd(
-        &self,
-        r: &Tensor,
-        c: &Tensor,
-        a: &Tensor,
-        _scores: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let grad = grad.contiguous()?;
-        let side = |wanted: &Tensor, side: Side| -> Result<Option<Tensor>> {
-            if !wanted.track_op() {
-                return Ok(None);
-            }
-            let op = GatV2Grad { op: self.clone(), side, grad: grad.clone() };
-            Ok(Some(r.apply_op3_no_bwd(c, a, &op)?))
-        };
-        Ok((side(r, Side::Rows)?, side(c, Side::Columns)?, side(a, Side::Attention)?))
-    }
-}
-
-/// Which argument a gradient is for.
-#[derive(Clone, Copy)]
-enum Side {
-    Rows,
-    Columns,
-    Attention,
-}
-
-struct GatV2Grad {
-    op: GatV2,
-    side: Side,
-    grad: Tensor,
-}
-
-impl CustomOp3 for GatV2Grad {
-    fn name(&self) -> &'static str {
-        "gradient of gatv2 scores"
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        let (heads, dim) = at.inputs[2].dims2()?;
+        at.by_parts(grad, |inputs| {
+            let activated = leaky_of(&entry_sums(&self.pattern, &inputs[0], &inputs[1])?, self.slope)?;
+            activated.reshape((self.pattern.num_entries(), heads, dim))?.broadcast_mul(&inputs[2])?.sum(2)
+        })
     }
 
-    fn cpu_fwd(
-        &self,
-        r: &CpuStorage,
-        lr: &Layout,
-        c: &CpuStorage,
-        lc: &Layout,
-        a: &CpuStorage,
-        la: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let (_, width) = matrix_shape(self.name(), lr)?;
-        let (heads, dim) = matrix_shape(self.name(), la)?;
-        let (r, c, a) = (floats(self.name(), r, lr)?, floats(self.name(), c, lc)?, floats(self.name(), a, la)?);
-        let (storage, layout) = self.grad.storage_and_layout();
-        let candle_core::Storage::Cpu(storage) = &*storage else { bail!("{}: needs the CPU", self.name()) };
-        let g = floats(self.name(), storage, layout)?;
-        let h = Heads { pattern: &self.op.pattern, rows: r, cols: c, attention: a, heads, dim, slope: self.op.slope };
-        match self.side {
-            Side::Attention => {
-                // Partial sums per block of rows, added in order.
-                const ROWS: usize = 256;
-                let num_rows = self.op.pattern.num_rows();
-                let starts: Vec<usize> = (0..num_rows).step_by(ROWS).collect();
-                let partial = |&start: &usize| {
-                    let mut sums = vec![0f32; width];
-                    attention_grad_rows(h, start..(start + ROWS).min(num_rows), g, &mut sums);
-                    sums
-                };
-                let partials: Vec<Vec<f32>> = starts.par_iter().map(partial).collect();
-                let mut total = vec![0f32; width];
-                for sums in &partials {
-                    super::kernels::add_rows(sums, &mut total);
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let (_, width) = at.inputs[0].dims2()?;
+        let (heads, dim) = at.inputs[2].dims2()?;
+        by_precision!(self.name(), grad.dtype(), T => {
+            let (r, c, a) =
+                (at.inputs[0].values::<T>()?, at.inputs[1].values::<T>()?, at.inputs[2].values::<T>()?);
+            let (g, slope) = (grad.values::<T>()?, T::of(f64::from(self.slope)));
+            let h = Heads { pattern: &self.pattern, rows: &r, cols: &c, attention: &a, heads, dim, slope };
+            if to.wants(0) {
+                // SAFETY: every row is written.
+                unsafe {
+                    to.fill::<T>(0, |target| {
+                        let (out, add) = target.split();
+                        h.pattern.for_row_blocks(out, width, |range, out| grad_rows(h, range, None, &g, add, out));
+                    })?;
                 }
-                Ok((CpuStorage::F32(total), la.shape().clone()))
             }
-            Side::Rows => {
-                let mut out = vec![0f32; h.pattern.num_rows() * width];
-                h.pattern.for_row_blocks(&mut out, width, |range, out| grad_rows(h, range, None, g, out));
-                Ok((CpuStorage::F32(out), lr.shape().clone()))
+            if to.wants(1) {
+                let transposed = self.pattern.transposed();
+                let h = Heads { pattern: &transposed.pattern, rows: &c, cols: &r, ..h };
+                // SAFETY: every row is written.
+                unsafe {
+                    to.fill::<T>(1, |target| {
+                        let (out, add) = target.split();
+                        h.pattern.for_row_blocks(out, width, |range, out| {
+                            grad_rows(h, range, Some(&transposed.entry_of), &g, add, out);
+                        });
+                    })?;
+                }
             }
-            Side::Columns => {
-                let transposed = self.op.pattern.transposed();
-                let h = Heads { pattern: &transposed.pattern, rows: c, cols: r, ..h };
-                let mut out = vec![0f32; h.pattern.num_rows() * width];
-                h.pattern.for_row_blocks(&mut out, width, |range, out| {
-                    grad_rows(h, range, Some(&transposed.entry_of), g, out)
-                });
-                Ok((CpuStorage::F32(out), lc.shape().clone()))
+            if to.wants(2) {
+                let total = attention_gradient(h, &g);
+                to.give(2, Tensor::from_vec(total, (heads, dim), grad.device())?)?;
             }
+        });
+        Ok(())
+    }
+}
+
+/// The gradient to the attention vectors: partial sums per block of rows, added in order.
+fn attention_gradient<T: Float>(h: Heads<'_, T>, g: &[T]) -> Vec<T> {
+    const ROWS: usize = 256;
+    let num_rows = h.pattern.num_rows();
+    let starts: Vec<usize> = (0..num_rows).step_by(ROWS).collect();
+    let partial = |&start: &usize| {
+        let mut sums = vec![T::ZERO; h.width()];
+        attention_grad_rows(h, start..(start + ROWS).min(num_rows), g, &mut sums);
+        sums
+    };
+    let partials: Vec<Vec<T>> = starts.par_iter().map(partial).collect();
+    let mut total = vec![T::ZERO; h.width()];
+    partials.iter().for_each(|sums| kernels::add_rows(sums, &mut total));
+    total
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples, random_pattern, random_wide};
+
+    /// Patterns with and without empty rows, of one row, and without entries.
+    fn patterns() -> Vec<Arc<Pattern>> {
+        let some = [(5, 4, 0.6, 5), (1, 3, 0.9, 1), (3, 3, 0.0, 1)];
+        some.map(|(r, c, density, seed)| random_pattern(r, c, density, seed).pattern().clone()).into()
+    }
+
+    /// Sums of these stay away from the kink: rows are halves of whole numbers, columns are off by 0.2.
+    fn off_kink(shape: &[usize], shift: f64, seed: u64) -> Tensor {
+        let halves = (random_wide(shape, seed) * 4.0).unwrap().round().unwrap();
+        halves.affine(0.5, shift).unwrap()
+    }
+
+    impl Examples for Additive {
+        fn examples() -> Vec<Example> {
+            let on = |p: Arc<Pattern>| {
+                let inputs = vec![off_kink(&[p.num_rows(), 2], 0.0, 6), off_kink(&[p.num_cols(), 2], 0.2, 7)];
+                Example::on(inputs, move |v| additive_scores(&p, &v[0], &v[1], 0.2))
+            };
+            patterns().into_iter().map(on).collect()
+        }
+    }
+
+    impl Examples for GatV2 {
+        fn examples() -> Vec<Example> {
+            let mut examples = Vec::new();
+            for (heads, dim) in [(2, 3), (1, 1), (3, 9)] {
+                for p in patterns() {
+                    let width = heads * dim;
+                    let (rows, cols) = ([p.num_rows(), width], [p.num_cols(), width]);
+                    let inputs = vec![off_kink(&rows, 0.0, 8), off_kink(&cols, 0.2, 9), random_wide(&[heads, dim], 10)];
+                    examples.push(Example::on(inputs, move |v| gatv2_scores(&p, &v[0], &v[1], &v[2], 0.2)));
+                }
+            }
+            examples
         }
     }
 }

@@ -1,79 +1,71 @@
 //! A bias on every row, and its gradient: the sum of each column.
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
-use rayon::prelude::*;
-
-use super::pattern::MIN_PARALLEL_WORK;
-use super::{floats, kernels, matrix_shape};
+use super::array::Tensor;
+use super::element::by_precision;
+use super::fault::{Result, bail};
+use super::kernels;
+use super::ops::column_sums_of;
+use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 
 /// `x + bias` on every row.
 pub fn add_bias(x: &Tensor, bias: &Tensor) -> Result<Tensor> {
-    x.contiguous()?.apply_op2(&bias.contiguous()?, AddBias)
+    apply(AddBias, &[x, bias])
 }
 
-struct AddBias;
+pub(crate) struct AddBias;
 
-impl CustomOp2 for AddBias {
+impl Operation for AddBias {
     fn name(&self) -> &'static str {
         "add bias"
     }
 
-    fn cpu_fwd(&self, x: &CpuStorage, lx: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (_, width) = matrix_shape(self.name(), lx)?;
-        let (x, bias) = (floats(self.name(), x, lx)?, floats(self.name(), b, lb)?);
-        if bias.len() != width {
-            bail!("{}: a bias of {} for {width} columns", self.name(), bias.len());
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let ((_, width), bias) = (inputs[0].dims2()?, inputs[1].dims());
+        if bias != [width] {
+            bail!("{}: a bias of shape {bias:?} for {width} columns", self.name());
         }
-        let mut out = x.to_vec();
-        if width > 0 {
-            out.par_chunks_mut(256 * width).for_each(|rows| {
-                for row in rows.chunks_exact_mut(width) {
-                    kernels::add_rows(bias, row);
-                }
-            });
-        }
-        Ok((CpuStorage::F32(out), lx.shape().clone()))
+        inputs[0].detach().broadcast_add(&inputs[1].detach())
     }
 
-    fn bwd(&self, _x: &Tensor, _b: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        Ok((Some(grad.clone()), Some(column_sums(grad)?)))
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        Ok(vec![at.to(0, || Ok(grad.clone()))?, at.to(1, || grad.sum(0))?])
+    }
+
+    fn accumulate(&self, _at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        column_sums_to(&grad, 1, to)?;
+        if to.wants(0) { to.give(0, grad) } else { Ok(()) }
     }
 }
 
-/// The sum of each column, in a fixed order whatever the number of threads.
-pub(crate) fn column_sums(x: &Tensor) -> Result<Tensor> {
-    x.contiguous()?.apply_op1_no_bwd(&ColumnSums)
+/// Adds the sum of each column to the gradient of input `i`, a bias, where that wants one.
+pub(super) fn column_sums_to(grad: &Tensor, i: usize, to: &mut Sinks<'_>) -> Result<()> {
+    if !to.wants(i) {
+        return Ok(());
+    }
+    let (_, width) = grad.dims2()?;
+    by_precision!("column sums", grad.dtype(), T => {
+        let sums = column_sums_of(&grad.values::<T>()?, width);
+        // SAFETY: there are as many sums as values of the bias, and each is written.
+        unsafe {
+            to.fill::<T>(i, |target| match target {
+                super::tape::Target::Add(out) => kernels::add_rows(&sums, out),
+                super::tape::Target::Write(out) => out.iter_mut().zip(&sums).for_each(|(out, sum)| _ = out.write(*sum)),
+            })
+        }
+    })
 }
 
-struct ColumnSums;
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples};
 
-impl CustomOp1 for ColumnSums {
-    fn name(&self) -> &'static str {
-        "column sums"
-    }
-
-    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        const ROWS: usize = 512;
-        let (_, width) = matrix_shape(self.name(), layout)?;
-        let x = floats(self.name(), x, layout)?;
-        let mut total = vec![0f32; width];
-        if width > 0 {
-            let sum_block = |block: &[f32]| {
-                let mut sums = vec![0f32; width];
-                kernels::add_rows(block, &mut sums);
-                sums
-            };
-            // The same blocks and the same order on one thread or many.
-            let blocks: Vec<Vec<f32>> = if x.len() < MIN_PARALLEL_WORK {
-                x.chunks(ROWS * width).map(sum_block).collect()
-            } else {
-                x.par_chunks(ROWS * width).map(sum_block).collect()
-            };
-            for sums in &blocks {
-                kernels::add_rows(sums, &mut total);
-            }
+    impl Examples for AddBias {
+        fn examples() -> Vec<Example> {
+            [(3, 5), (0, 2), (1, 17), (4, 1), (2, 0)]
+                .map(|(r, c)| Example::of(&[&[r, c], &[c]], |v| add_bias(&v[0], &v[1])))
+                .into()
         }
-        Ok((CpuStorage::F32(total), Shape::from(width)))
     }
 }
 

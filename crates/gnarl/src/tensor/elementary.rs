@@ -74,8 +74,9 @@ fn sine_cosine(angle: f32) -> (f32, f32) {
     (sine, cosine)
 }
 
+/// The exponential; below -87 that of -87, above 88 that of 88, and of a NaN a NaN.
 #[inline(always)]
-fn exponential(x: f32) -> f32 {
+pub(super) fn exponential(x: f32) -> f32 {
     let x = x.clamp(-87.0, 88.0);
     // x = n ln 2 + r; adding and taking away 1.5 · 2^23 rounds to a whole number.
     const ROUND: f32 = 12_582_912.0;

@@ -13,15 +13,19 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, Device, Layout, Result, Shape, Storage, Tensor, bail};
 use gnarl_graph::Graph;
 
-use super::activation::{Dropout, relu_dropout_gradient};
-use super::bias::column_sums;
+use super::activation::{Dropout, before_activation, relu_dropout};
+use super::array::{Tensor, Values};
+use super::bias::column_sums_to;
+use super::buffer::Buffer;
+use super::element::{Float, by_precision};
+use super::fault::{Result, bail};
 use super::kernels::{self, Rows, inner_product};
+use super::operator::Operator;
 use super::pattern::{Pattern, Places};
 use super::simd::simd_dispatch;
-use super::{floats, matrix_shape};
+use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 
 /// What a factored operator takes from its graph: the matrix A and the pattern of A + I, or some rows of them.
 #[derive(Debug)]
@@ -47,26 +51,26 @@ impl Side {
     }
 
     /// For each part the entries times a factor of their columns, given by its position among a node's numbers.
-    fn scaled(&self, factors: Factors<'_>, position: fn(usize) -> usize) -> Vec<Vec<f32>> {
-        let of_part = |part: usize| -> Vec<f32> {
+    fn scaled<T: Float>(&self, factors: Factors<'_, T>, position: fn(usize) -> usize) -> Vec<Vec<T>> {
+        let of_part = |part: usize| -> Vec<T> {
             let nodes = 0..self.pattern.num_cols();
-            let factor: Vec<f32> = nodes.map(|node| factors.get(node, position(part))).collect();
+            let factor: Vec<T> = nodes.map(|node| factors.get(node, position(part))).collect();
             let columns = self.pattern.indices().iter().map(|&c| factor[c as usize]);
             match &self.weights {
                 None => columns.collect(),
-                Some(weights) => columns.zip(weights).map(|(c, w)| c * w).collect(),
+                Some(weights) => columns.zip(weights).map(|(c, w)| c * T::of(f64::from(*w))).collect(),
             }
         };
         (0..factors.parts()).map(of_part).collect()
     }
 
-    fn rows<'a>(&'a self, values: &'a [f32]) -> Rows<'a> {
+    fn rows<'a, T: Float>(&'a self, values: &'a [T]) -> Rows<'a, T> {
         Rows { pattern: &self.pattern, values, heads: 1 }
     }
 
     /// The product of these entries' values with x.
-    fn gather(&self, values: &[f32], x: &[f32], width: usize) -> Vec<f32> {
-        let mut out = vec![0f32; self.pattern.num_rows() * width];
+    fn gather<T: Float>(&self, values: &[T], x: &[T], width: usize) -> Vec<T> {
+        let mut out = vec![T::ZERO; self.pattern.num_rows() * width];
         let rows = self.rows(values);
         self.pattern.for_row_blocks(&mut out, width, |range, out| {
             kernels::gather_rows_over(rows, range, x, width, out);
@@ -151,21 +155,21 @@ impl Skeleton {
 
 /// The numbers of the nodes, `[nodes, 1 + 2 · parts]`: d, then r and c of each part.
 #[derive(Clone, Copy)]
-struct Factors<'a> {
-    values: &'a [f32],
+struct Factors<'a, T> {
+    values: &'a [T],
     stride: usize,
 }
 
-impl<'a> Factors<'a> {
-    fn new(values: &'a [f32], layout: &Layout) -> Result<Self> {
-        Ok(Self { values, stride: matrix_shape(Apply::NAME, layout)?.1 })
+impl<'a, T: Float> Factors<'a, T> {
+    fn new(values: &'a [T], shape: (usize, usize)) -> Self {
+        Self { values, stride: shape.1 }
     }
 
     fn parts(self) -> usize {
         (self.stride / 2).max(1)
     }
 
-    fn get(self, node: usize, position: usize) -> f32 {
+    fn get(self, node: usize, position: usize) -> T {
         self.values[node * self.stride + position]
     }
 }
@@ -190,8 +194,26 @@ pub(super) struct Factored {
 /// `A diag(c_p)` and `A diag(r_p)` of each part: made on first use and shared by the layers of a pass.
 #[derive(Debug, Default)]
 struct Scaled {
-    columns: OnceLock<Vec<Vec<f32>>>,
-    rows: OnceLock<Vec<Vec<f32>>>,
+    columns: Kept,
+    rows: Kept,
+}
+
+/// Values of each part, in the precision of the factors.
+#[derive(Debug, Default)]
+struct Kept(OnceLock<Vec<Tensor>>);
+
+impl Kept {
+    fn get_or_init<T: Float>(&self, make: impl FnOnce() -> Vec<Vec<T>>) -> Result<Vec<Values<T>>> {
+        let as_tensor = |values: Vec<T>| {
+            let len = values.len();
+            Tensor::from_buffer(Buffer::from(values), len)
+        };
+        self.0.get_or_init(|| make().into_iter().map(as_tensor).collect()).iter().map(Tensor::values).collect()
+    }
+
+    fn get<T: Float>(&self) -> Result<Option<Vec<Values<T>>>> {
+        self.0.get().map(|parts| parts.iter().map(Tensor::values).collect()).transpose()
+    }
 }
 
 impl Factored {
@@ -201,7 +223,7 @@ impl Factored {
         if nodes < skeleton.num_senders() || stride < 3 || stride % 2 == 0 {
             bail!("factored operator: factors {nodes} × {stride} for {} nodes", skeleton.num_senders());
         }
-        Ok(Self { skeleton, factors: factors.contiguous()?, entries: Arc::default(), scaled: Arc::default() })
+        Ok(Self { skeleton, factors: factors.clone(), entries: Arc::default(), scaled: Arc::default() })
     }
 
     pub(super) fn skeleton(&self) -> &Skeleton {
@@ -213,124 +235,99 @@ impl Factored {
         if let Some(values) = self.entries.get() {
             return Ok(values.clone());
         }
-        let values = self.factors.apply_op1(EntryValues { skeleton: self.skeleton.clone() })?;
+        let values = apply(EntryValues { skeleton: self.skeleton.clone() }, &[&self.factors])?;
         Ok(self.entries.get_or_init(|| values).clone())
     }
 
     /// `Φ x (+ bias)`, through ReLU and dropout where asked.
     pub(super) fn apply(&self, x: &Tensor, bias: Option<&Tensor>, activation: Option<Dropout>) -> Result<Tensor> {
-        let op = Apply {
+        let op = ApplyFactored {
             skeleton: self.skeleton.clone(),
             scaled: self.scaled.clone(),
             activation: activation.map(Dropout::check).transpose()?,
-            aggregated: self.factors.track_op().then(OnceLock::new),
+            aggregated: self.factors.track_op().then(Kept::default),
         };
-        let x = x.contiguous()?;
         match bias {
-            Some(bias) => self.factors.apply_op3(&x, &bias.contiguous()?, op),
-            None => self.factors.apply_op2(&x, op),
+            Some(bias) => apply(op, &[&self.factors, x, bias]),
+            None => apply(op, &[&self.factors, x]),
         }
     }
 }
 
 /// `Φ x (+ bias)`; what each part aggregates is kept for the gradients of the factors.
-struct Apply {
+pub(crate) struct ApplyFactored {
     skeleton: Arc<Skeleton>,
     scaled: Arc<Scaled>,
     activation: Option<Dropout>,
     /// `s_p` of each part; `None` where the factors take no gradient.
-    aggregated: Option<OnceLock<Vec<Vec<f32>>>>,
+    aggregated: Option<Kept>,
 }
 
-impl Apply {
-    const NAME: &str = "factored operator";
-
-    fn forward(
-        &self,
-        factors: (&CpuStorage, &Layout),
-        x: (&CpuStorage, &Layout),
-        bias: Option<(&CpuStorage, &Layout)>,
-    ) -> Result<(CpuStorage, Shape)> {
+impl ApplyFactored {
+    fn forward_in<T: Float>(&self, factors: &Tensor, x: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
         let (receivers, senders) = (self.skeleton.num_receivers(), self.skeleton.num_senders());
-        let (x_rows, width) = matrix_shape(Self::NAME, x.1)?;
+        let (x_rows, width) = x.dims2()?;
         if x_rows != senders {
-            bail!("{}: {receivers} × {senders} applied to {x_rows} rows", Self::NAME);
+            bail!("{}: {receivers} × {senders} applied to {x_rows} rows", self.name());
         }
-        let factors = Factors::new(floats(Self::NAME, factors.0, factors.1)?, factors.1)?;
-        let x = floats(Self::NAME, x.0, x.1)?;
-        let bias = bias.map(|(s, l)| floats(Self::NAME, s, l)).transpose()?;
         if let Some(bias) = bias
-            && bias.len() != width
+            && bias.dims() != [width]
         {
-            bail!("{}: a bias of {} for {width} columns", Self::NAME, bias.len());
+            bail!("{}: a bias of {} for {width} columns", self.name(), bias.elem_count());
         }
+        let numbers = factors.values::<T>()?;
+        let factors = Factors::new(&numbers, factors.dims2()?);
+        let (x, bias) = (x.values::<T>()?, bias.map(Tensor::values::<T>).transpose()?);
         let side = &*self.skeleton.by_receiver;
-        let scaled = self.scaled.columns.get_or_init(|| side.scaled(factors, column_factor));
-        let others: Vec<Vec<f32>> = scaled[1..].iter().map(|values| side.gather(values, x, width)).collect();
-        let (mut first, mut out) = (vec![0f32; receivers * width], vec![0f32; receivers * width]);
+        let scaled = self.scaled.columns.get_or_init(|| side.scaled(factors, column_factor))?;
+        let others: Vec<Vec<T>> = scaled[1..].iter().map(|values| side.gather(values, &x, width)).collect();
+        let (mut first, mut out) = (vec![T::ZERO; receivers * width], vec![T::ZERO; receivers * width]);
         let rows = side.rows(&scaled[0]);
         side.pattern.for_row_block_pairs((&mut first, width), (&mut out, width), |range, aggregated, out| {
             let start = (range.start * width) as u64;
-            kernels::gather_rows_over(rows, range.clone(), x, width, aggregated);
-            combine(factors, range, x, aggregated, &others, width, bias, out);
+            kernels::gather_rows_over(rows, range.clone(), &x, width, aggregated);
+            combine(factors, range, &x, aggregated, &others, width, bias.as_deref(), out);
             if let Some(d) = self.activation {
                 kernels::relu_dropout_in_place(out, start, d.key, d.threshold(), d.scale());
             }
         });
-        let aggregated = std::iter::once(first).chain(others).collect();
         if let Some(keep) = &self.aggregated {
-            keep.get_or_init(|| aggregated);
+            keep.get_or_init(|| std::iter::once(first).chain(others).collect::<Vec<Vec<T>>>())?;
         }
-        Ok((CpuStorage::F32(out), Shape::from((receivers, width))))
+        Ok(Tensor::from_buffer(Buffer::from(out), (receivers, width)))
     }
 
     /// Gradients to the factors and to x; `grad` is the one before the activation.
-    fn backward(&self, factors: &Tensor, x: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
+    fn accumulate_in<T: Float>(&self, at: &Computed<'_>, grad: &Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let (factors, x) = (&at.inputs[0], &at.inputs[1]);
         let (senders, width) = x.dims2()?;
-        let shape = factors.shape();
-        let (storage_f, storage_x, storage_g) =
-            (factors.storage_and_layout(), x.storage_and_layout(), grad.storage_and_layout());
-        let f = Factors::new(slice(&storage_f.0, storage_f.1)?, storage_f.1)?;
-        let (x_values, g_values) = (slice(&storage_x.0, storage_x.1)?, slice(&storage_g.0, storage_g.1)?);
+        let (numbers, x_values, g) = (factors.values::<T>()?, x.values::<T>()?, grad.values::<T>()?);
+        let f = Factors::new(&numbers, factors.dims2()?);
         let side = &*self.skeleton.by_sender;
-        let scaled = self.scaled.rows.get_or_init(|| side.scaled(f, row_factor));
-        let others: Vec<Vec<f32>> = scaled[1..].iter().map(|values| side.gather(values, g_values, width)).collect();
-        let aggregated = self.aggregated.as_ref().and_then(OnceLock::get);
-        let (mut to_x, mut to_factors) = (vec![0f32; senders * width], vec![0f32; shape.elem_count()]);
+        let scaled = self.scaled.rows.get_or_init(|| side.scaled(f, row_factor))?;
+        let others: Vec<Vec<T>> = scaled[1..].iter().map(|values| side.gather(values, &g, width)).collect();
+        let aggregated = self.aggregated.as_ref().map(Kept::get::<T>).transpose()?.flatten();
+        let (mut to_x, mut to_factors) = (vec![T::ZERO; senders * width], vec![T::ZERO; factors.elem_count()]);
         let rows = side.rows(&scaled[0]);
         let of_senders = &mut to_factors[..senders * f.stride];
         side.pattern.for_row_block_pairs((&mut to_x, width), (of_senders, f.stride), |range, to_x, out| {
-            kernels::gather_rows_over(rows, range.clone(), g_values, width, to_x);
-            if let Some(aggregated) = aggregated {
-                factor_gradients(f.stride, range.clone(), x_values, g_values, aggregated, to_x, &others, width, out);
+            kernels::gather_rows_over(rows, range.clone(), &g, width, to_x);
+            if let Some(aggregated) = &aggregated {
+                factor_gradients(f.stride, range.clone(), &x_values, &g, aggregated, to_x, &others, width, out);
             }
-            input_gradients(f, range, g_values, &others, width, to_x);
+            input_gradients(f, range, &g, &others, width, to_x);
         });
-        let to_factors = aggregated.map(|_| Tensor::from_vec(to_factors, shape, &Device::Cpu)).transpose()?;
-        let to_x = x.track_op().then(|| Tensor::from_vec(to_x, (senders, width), &Device::Cpu)).transpose()?;
-        Ok((to_factors, to_x))
-    }
-
-    fn before_activation(&self, result: &Tensor, grad: &Tensor) -> Result<Tensor> {
-        match self.activation {
-            Some(dropout) => relu_dropout_gradient(result, grad, dropout),
-            None => grad.contiguous(),
+        if aggregated.is_some() && to.wants(0) {
+            to.give(0, Tensor::from_buffer(Buffer::from(to_factors), *factors.shape()))?;
         }
-    }
-}
-
-/// The values of a contiguous tensor on the CPU.
-fn slice<'a>(storage: &'a Storage, layout: &Layout) -> Result<&'a [f32]> {
-    match storage {
-        Storage::Cpu(cpu) => floats(Apply::NAME, cpu, layout),
-        _ => bail!("{}: only the CPU is supported", Apply::NAME),
+        if to.wants(1) { to.give(1, Tensor::from_buffer(Buffer::from(to_x), (senders, width))) } else { Ok(()) }
     }
 }
 
 simd_dispatch! {
     /// `out_i = bias + d_i x_i + Σ_p r_pi s_pi`. `aggregated` is `s_0` of these rows, `others` the `s_p` of the other
     /// parts.
-    fn combine(factors: Factors<'_>, rows: Range<usize>, x: &[f32], aggregated: &[f32], others: &[Vec<f32>], width: usize, bias: Option<&[f32]>, out: &mut [f32]) {
+    fn combine<T: Float>(factors: Factors<'_, T>, rows: Range<usize>, x: &[T], aggregated: &[T], others: &[Vec<T>], width: usize, bias: Option<&[T]>, out: &mut [T]) {
         if width == 0 {
             return;
         }
@@ -338,7 +335,7 @@ simd_dispatch! {
             let at = row * width..(row + 1) * width;
             let (own, first) = (factors.get(row, 0), factors.get(row, row_factor(0)));
             for ((o, x), s) in out.iter_mut().zip(&x[at.clone()]).zip(aggregated) {
-                *o = own.mul_add(*x, first * s);
+                *o = own.mul_add(*x, first * *s);
             }
             for (part, aggregated) in others.iter().enumerate() {
                 let r = factors.get(row, row_factor(part + 1));
@@ -348,7 +345,7 @@ simd_dispatch! {
             }
             if let Some(bias) = bias {
                 for (o, b) in out.iter_mut().zip(bias) {
-                    *o += b;
+                    *o += *b;
                 }
             }
         }
@@ -358,7 +355,7 @@ simd_dispatch! {
 simd_dispatch! {
     /// The gradients of the numbers of each node; nodes past the end of `grad` only send. `to_x` holds `t_0` of these
     /// rows, `others` the `t_p` of the other parts.
-    fn factor_gradients(stride: usize, rows: Range<usize>, x: &[f32], grad: &[f32], aggregated: &[Vec<f32>], to_x: &[f32], others: &[Vec<f32>], width: usize, out: &mut [f32]) {
+    fn factor_gradients<T: Float>(stride: usize, rows: Range<usize>, x: &[T], grad: &[T], aggregated: &[Values<T>], to_x: &[T], others: &[Vec<T>], width: usize, out: &mut [T]) {
         for (i, (row, out)) in rows.zip(out.chunks_exact_mut(stride)).enumerate() {
             let at = row * width..(row + 1) * width;
             let (x, g) = (&x[at.clone()], grad.get(at.clone()));
@@ -378,7 +375,7 @@ simd_dispatch! {
 
 simd_dispatch! {
     /// `out_i = d_i g_i + Σ_p c_pi t_pi`, where `out` holds `t_0` to begin with.
-    fn input_gradients(factors: Factors<'_>, rows: Range<usize>, grad: &[f32], others: &[Vec<f32>], width: usize, out: &mut [f32]) {
+    fn input_gradients<T: Float>(factors: Factors<'_, T>, rows: Range<usize>, grad: &[T], others: &[Vec<T>], width: usize, out: &mut [T]) {
         if width == 0 {
             return;
         }
@@ -387,7 +384,7 @@ simd_dispatch! {
             let (own, first) = (factors.get(row, 0), factors.get(row, column_factor(0)));
             match grad.get(at.clone()) {
                 Some(g) => out.iter_mut().zip(g).for_each(|(o, g)| *o = own.mul_add(*g, first * *o)),
-                None => out.iter_mut().for_each(|o| *o *= first),
+                None => out.iter_mut().for_each(|o| *o = *o * first),
             }
             for (part, t) in others.iter().enumerate() {
                 let c = factors.get(row, column_factor(part + 1));
@@ -399,97 +396,162 @@ simd_dispatch! {
     }
 }
 
-impl CustomOp2 for Apply {
+impl Operation for ApplyFactored {
     fn name(&self) -> &'static str {
-        Self::NAME
+        "factored operator"
     }
 
-    fn cpu_fwd(&self, f: &CpuStorage, lf: &Layout, x: &CpuStorage, lx: &Layout) -> Result<(CpuStorage, Shape)> {
-        self.forward((f, lf), (x, lx), None)
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        by_precision!(self.name(), inputs[1].dtype(), T => {
+            self.forward_in::<T>(&inputs[0], &inputs[1], inputs.get(2))
+        })
     }
 
-    fn bwd(&self, f: &Tensor, x: &Tensor, result: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        self.backward(f, x, &self.before_activation(result, grad)?)
-    }
-}
-
-impl CustomOp3 for Apply {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn cpu_fwd(
-        &self,
-        f: &CpuStorage,
-        lf: &Layout,
-        x: &CpuStorage,
-        lx: &Layout,
-        b: &CpuStorage,
-        lb: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        self.forward((f, lf), (x, lx), Some((b, lb)))
+    /// By a value for each entry.
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        at.by_parts(grad, |inputs| {
+            let values = apply(EntryValues { skeleton: self.skeleton.clone() }, &[&inputs[0]])?;
+            let operator = Operator::from_pattern(self.skeleton.looped.clone()).with_values(&values)?;
+            let y = operator.apply_with_bias(&inputs[1], inputs.get(2))?;
+            self.activation.map_or(Ok(y.clone()), |dropout| relu_dropout(&y, dropout))
+        })
     }
 
-    fn bwd(
-        &self,
-        f: &Tensor,
-        x: &Tensor,
-        _b: &Tensor,
-        result: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let grad = self.before_activation(result, grad)?;
-        let (to_factors, to_x) = self.backward(f, x, &grad)?;
-        Ok((to_factors, to_x, Some(column_sums(&grad)?)))
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let grad = match self.activation {
+            Some(dropout) => before_activation(at.output, grad, dropout)?,
+            None => grad,
+        };
+        if at.inputs.len() > 2 {
+            column_sums_to(&grad, 2, to)?;
+        }
+        by_precision!(self.name(), grad.dtype(), T => self.accumulate_in::<T>(at, &grad, to))
     }
 }
 
 /// From the numbers of the nodes to a value per entry of A + I.
-struct EntryValues {
+pub(crate) struct EntryValues {
     skeleton: Arc<Skeleton>,
 }
 
-impl CustomOp1 for EntryValues {
+impl Operation for EntryValues {
     fn name(&self) -> &'static str {
         "entries of a factored operator"
     }
 
-    fn cpu_fwd(&self, f: &CpuStorage, lf: &Layout) -> Result<(CpuStorage, Shape)> {
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let s = &*self.skeleton;
-        let f = Factors::new(floats(CustomOp1::name(self), f, lf)?, lf)?;
-        let mut out = vec![0f32; s.looped.num_entries()];
-        s.for_entries(|k, row, column, arc| {
-            out[k] = match arc {
-                None => f.get(row, 0),
-                Some(arc) => {
-                    let parts = 0..f.parts();
-                    let product = |p: usize| f.get(row, row_factor(p)) * f.get(column, column_factor(p));
-                    s.by_receiver.weight(arc) * parts.map(product).sum::<f32>()
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let numbers = inputs[0].values::<T>()?;
+            let f = Factors::new(&numbers, inputs[0].dims2()?);
+            let mut out = vec![0 as T; s.looped.num_entries()];
+            s.for_entries(|k, row, column, arc| {
+                out[k] = match arc {
+                    None => f.get(row, 0),
+                    Some(arc) => {
+                        let product = |p: usize| f.get(row, row_factor(p)) * f.get(column, column_factor(p));
+                        T::from(s.by_receiver.weight(arc)) * (0..f.parts()).map(product).sum::<T>()
+                    }
                 }
-            }
-        });
-        let entries = out.len();
-        Ok((CpuStorage::F32(out), Shape::from(entries)))
+            });
+            let entries = out.len();
+            Tensor::from_vec(out, entries, inputs[0].device())
+        })
     }
 
-    fn bwd(&self, factors: &Tensor, _result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
+    /// The numbers of each entry's row and column, selected and multiplied.
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let s = &*self.skeleton;
-        let grad = grad.contiguous()?;
-        let (storage_f, storage_g) = (factors.storage_and_layout(), grad.storage_and_layout());
-        let f = Factors::new(slice(&storage_f.0, storage_f.1)?, storage_f.1)?;
-        let g = slice(&storage_g.0, storage_g.1)?;
-        let mut out = vec![0f32; factors.elem_count()];
-        s.for_entries(|k, row, column, arc| match arc {
-            None => out[row * f.stride] += g[k],
-            Some(arc) => {
-                let g = s.by_receiver.weight(arc) * g[k];
-                for p in 0..f.parts() {
-                    out[row * f.stride + row_factor(p)] += g * f.get(column, column_factor(p));
-                    out[column * f.stride + column_factor(p)] += g * f.get(row, row_factor(p));
+        let (device, entries) = (grad.device(), s.looped.num_entries());
+        let (mut weights, mut is_own) = (vec![0f32; entries], vec![0f32; entries]);
+        s.for_entries(|k, _, _, arc| match arc {
+            None => is_own[k] = 1.0,
+            Some(arc) => weights[k] = s.by_receiver.weight(arc),
+        });
+        let constant = |values: Vec<f32>| Tensor::from_vec(values, entries, device)?.to_dtype(grad.dtype());
+        let (weights, is_own) = (constant(weights)?, constant(is_own)?);
+        let (rows, columns) = (s.looped.entry_rows()?, s.looped.entry_cols()?);
+        at.by_parts(grad, |inputs| {
+            let number =
+                |position: usize, at: &Tensor| inputs[0].narrow(1, position, 1)?.squeeze(1)?.index_select(at, 0);
+            let mut sum = number(0, &rows)?.mul(&is_own)?;
+            for p in 0..(inputs[0].dim(1)? / 2).max(1) {
+                let product = number(row_factor(p), &rows)?.mul(&number(column_factor(p), &columns)?)?;
+                sum = sum.add(&product.mul(&weights)?)?;
+            }
+            Ok(sum)
+        })
+    }
+
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let (s, factors) = (&*self.skeleton, &at.inputs[0]);
+        by_precision!(self.name(), grad.dtype(), T => {
+            let (numbers, g) = (factors.values::<T>()?, grad.values::<T>()?);
+            let f = Factors::new(&numbers, factors.dims2()?);
+            // SAFETY: what is begun is written, by zeros where nothing was.
+            unsafe {
+                to.fill::<T>(0, |target| {
+                    let out = target.begun();
+                    s.for_entries(|k, row, column, arc| match arc {
+                        None => out[row * f.stride] += g[k],
+                        Some(arc) => {
+                            let g = T::from(s.by_receiver.weight(arc)) * g[k];
+                            for p in 0..f.parts() {
+                                out[row * f.stride + row_factor(p)] += g * f.get(column, column_factor(p));
+                                out[column * f.stride + column_factor(p)] += g * f.get(row, row_factor(p));
+                            }
+                        }
+                    });
+                })
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples};
+
+    /// Six nodes, the last without edges; and four with weights.
+    fn skeletons() -> [Arc<Skeleton>; 2] {
+        let edges = [(0, 1), (1, 2), (2, 3), (3, 0), (1, 3), (3, 4)];
+        let weighted = [(0, 1, 2.0), (1, 2, 0.5), (0, 3, 3.0)];
+        let graphs = [Graph::from_edges(6, edges).unwrap().0, Graph::from_weighted_edges(4, weighted).unwrap().0];
+        graphs.map(|graph| Arc::new(Skeleton::of(&graph)))
+    }
+
+    impl Examples for ApplyFactored {
+        fn examples() -> Vec<Example> {
+            let mut examples = Vec::new();
+            for skeleton in skeletons() {
+                let n = skeleton.num_senders();
+                for (stride, width) in [(3, 4), (5, 1), (3, 17)] {
+                    let shapes: [&[usize]; 3] = [&[n, stride], &[n, width], &[width]];
+                    let (plain, active) = (skeleton.clone(), skeleton.clone());
+                    let draw = Dropout { rate: 0.3, key: 5 };
+                    examples.push(Example::of(&shapes[..2], move |v| Operator::factored(&plain, &v[0])?.apply(&v[1])));
+                    examples.push(Example::of(&shapes, move |v| {
+                        Operator::factored(&active, &v[0])?.apply_activated(&v[1], &v[2], draw)
+                    }));
                 }
             }
-        });
-        Tensor::from_vec(out, factors.shape(), &Device::Cpu).map(Some)
+            examples
+        }
+    }
+
+    impl Examples for EntryValues {
+        fn examples() -> Vec<Example> {
+            let on = |skeleton: Arc<Skeleton>| {
+                [3, 5].map(|stride| {
+                    let skeleton = skeleton.clone();
+                    Example::of(&[&[skeleton.num_senders(), stride]], move |v| {
+                        Operator::factored(&skeleton, &v[0])?.values()
+                    })
+                })
+            };
+            skeletons().into_iter().flat_map(on).collect()
+        }
     }
 }
 
@@ -497,8 +559,8 @@ impl CustomOp1 for EntryValues {
 mod tests {
     use super::*;
     use crate::tensor::testing::{check_gradients, random};
+    use crate::tensor::{Device, Var};
     use crate::tensor::{Operator, relu_dropout};
-    use candle_core::Var;
     use gnarl_graph::generate::erdos_renyi;
 
     /// Six nodes, the last without edges.

@@ -3,37 +3,41 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::pattern::Pattern;
+use rayon::prelude::*;
+
+use super::element::Float;
+use super::pattern::{MIN_PARALLEL_WORK, Pattern};
 use super::simd::simd_dispatch;
 
 /// Sparse rows and `heads` values for each of their entries.
 ///
 /// The pattern's promise, every column below `num_cols`, is what lets the loops below do without a check per entry.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct Rows<'a, T> {
     pub pattern: &'a Pattern,
     /// `heads` values for each entry.
-    pub values: &'a [f32],
+    pub values: &'a [T],
     pub heads: usize,
 }
 
 simd_dispatch! {
     /// `out[r] = bias + Σ_k values[k] · x[column of k]` for each row, `width` values a row; head `h` scales its own
-    /// `width / heads` columns. Every value of `out` is written.
-    pub(crate) fn gather_rows(
-        rows: Rows<'_>,
+    /// `width / heads` columns. Every value of `out` is written, or added to where it holds values already.
+    pub(crate) fn gather_rows<T: Float>(
+        rows: Rows<'_, T>,
         range: Range<usize>,
-        x: &[f32],
+        x: &[T],
         width: usize,
-        bias: Option<&[f32]>,
-        out: &mut [MaybeUninit<f32>],
+        bias: Option<&[T]>,
+        add: bool,
+        out: &mut [MaybeUninit<T>],
     ) {
         assert!(range.start <= range.end && range.end <= rows.pattern.num_rows(), "rows of the pattern");
         assert_eq!(rows.values.len(), rows.pattern.num_entries() * rows.heads, "values of the entries");
         assert_eq!(x.len(), rows.pattern.num_cols() * width, "a row of x for each column");
         assert_eq!(out.len(), range.len() * width, "a row of the result for each row");
         assert!(bias.is_none_or(|bias| bias.len() == width), "a bias for each column");
-        let gather = Gather { rows, x, width, bias };
+        let gather = Gather { rows, x, width, bias, add };
         let head_width = width / rows.heads;
         // SAFETY: the lengths were just checked, and every part lies within the width.
         unsafe {
@@ -58,10 +62,10 @@ simd_dispatch! {
 }
 
 /// [`gather_rows`] over values that are there already.
-pub(crate) fn gather_rows_over(rows: Rows<'_>, range: Range<usize>, x: &[f32], width: usize, out: &mut [f32]) {
+pub(crate) fn gather_rows_over<T: Float>(rows: Rows<'_, T>, range: Range<usize>, x: &[T], width: usize, out: &mut [T]) {
     // SAFETY: both types have one layout, and only proper values are written.
-    let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) };
-    gather_rows(rows, range, x, width, None, out);
+    let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<T>]) };
+    gather_rows(rows, range, x, width, None, false, out);
 }
 
 /// Eight heads of eight are what attention layers usually have: they get a loop of their own.
@@ -70,11 +74,12 @@ const HEAD_WIDTH: usize = 8;
 
 /// The arguments of [`gather_rows`].
 #[derive(Clone, Copy)]
-struct Gather<'a> {
-    rows: Rows<'a>,
-    x: &'a [f32],
+struct Gather<'a, T> {
+    rows: Rows<'a, T>,
+    x: &'a [T],
     width: usize,
-    bias: Option<&'a [f32]>,
+    bias: Option<&'a [T]>,
+    add: bool,
 }
 
 /// Columns `from..from + used` of one head.
@@ -85,7 +90,7 @@ struct Part {
     used: usize,
 }
 
-impl Gather<'_> {
+impl<T: Float> Gather<'_, T> {
     /// Up to `B` columns of each output row; returns how many. The sums stay in registers while a row's entries go by. A
     /// part narrower than B is computed on B values all the same (the others belong to the next row) and stored without
     /// them.
@@ -93,15 +98,15 @@ impl Gather<'_> {
     /// # Safety
     /// The lengths are as [`gather_rows`] checks them, and `part` lies within the width.
     #[inline(always)]
-    unsafe fn columns<const B: usize>(&self, range: Range<usize>, part: Part, out: &mut [MaybeUninit<f32>]) -> usize {
+    unsafe fn columns<const B: usize>(&self, range: Range<usize>, part: Part, out: &mut [MaybeUninit<T>]) -> usize {
         let used = part.used.min(B);
-        let mut start = [0f32; B];
+        let mut start = [T::ZERO; B];
         if let Some(bias) = self.bias {
             start[..used].copy_from_slice(&bias[part.from..part.from + used]);
         }
         for (i, row) in range.enumerate() {
             // Two sums, so that a product need not wait for the one before it.
-            let (mut even, mut odd) = (start, [0f32; B]);
+            let (mut even, mut odd) = (start, [T::ZERO; B]);
             let entries = self.rows.pattern.row(row);
             let (mut k, end) = (entries.start, entries.end);
             // SAFETY: k and k + 1 are entries of the row.
@@ -118,7 +123,7 @@ impl Gather<'_> {
             for b in 0..B {
                 even[b] += odd[b];
             }
-            store(&even[..used], &mut out[i * self.width + part.from..][..used]);
+            store(&even[..used], self.add, &mut out[i * self.width + part.from..][..used]);
         }
         used
     }
@@ -128,16 +133,16 @@ impl Gather<'_> {
     /// # Safety
     /// As for [`columns`](Self::columns); `k` is an entry of the pattern.
     #[inline(always)]
-    unsafe fn add_entry<const B: usize>(&self, k: usize, part: Part, sum: &mut [f32; B]) {
+    unsafe fn add_entry<const B: usize>(&self, k: usize, part: Part, sum: &mut [T; B]) {
         let indices = self.rows.pattern.indices();
         if B >= 16 && k + AHEAD < indices.len() {
-            prefetch::<B>(self.x, indices[k + AHEAD] as usize * self.width + part.from);
+            prefetch::<T, B>(self.x, indices[k + AHEAD] as usize * self.width + part.from);
         }
         // SAFETY: k is an entry and its column is below num_cols, so the row of x is there; a read past the end is cut.
         unsafe {
             let at = *indices.get_unchecked(k) as usize * self.width + part.from;
             let value = *self.rows.values.get_unchecked(k * self.rows.heads + part.head);
-            let from: [f32; B] = if at + B <= self.x.len() { read(self.x, at) } else { cut(&self.x[at..]) };
+            let from: [T; B] = if at + B <= self.x.len() { read(self.x, at) } else { cut(&self.x[at..]) };
             for b in 0..B {
                 sum[b] = value.mul_add(from[b], sum[b]);
             }
@@ -149,17 +154,17 @@ impl Gather<'_> {
     /// # Safety
     /// As for [`columns`](Self::columns), with eight heads and 64 columns.
     #[inline(always)]
-    unsafe fn eight_heads(&self, range: Range<usize>, out: &mut [MaybeUninit<f32>]) {
+    unsafe fn eight_heads(&self, range: Range<usize>, out: &mut [MaybeUninit<T>]) {
         const WIDTH: usize = HEADS * HEAD_WIDTH;
         let indices = self.rows.pattern.indices();
         for (i, row) in range.enumerate() {
-            let mut sum: [f32; WIDTH] = self.bias.map_or([0.0; WIDTH], cut);
+            let mut sum: [T; WIDTH] = self.bias.map_or([T::ZERO; WIDTH], cut);
             for k in self.rows.pattern.row(row) {
                 if k + AHEAD < indices.len() {
-                    prefetch::<WIDTH>(self.x, indices[k + AHEAD] as usize * WIDTH);
+                    prefetch::<T, WIDTH>(self.x, indices[k + AHEAD] as usize * WIDTH);
                 }
                 // SAFETY: k is an entry, with eight values, and its column's row of x has 64.
-                let (values, from): ([f32; HEADS], [f32; WIDTH]) = unsafe {
+                let (values, from): ([T; HEADS], [T; WIDTH]) = unsafe {
                     (read(self.rows.values, k * HEADS), read(self.x, *indices.get_unchecked(k) as usize * WIDTH))
                 };
                 for head in 0..HEADS {
@@ -168,7 +173,7 @@ impl Gather<'_> {
                     }
                 }
             }
-            store(&sum, &mut out[i * WIDTH..(i + 1) * WIDTH]);
+            store(&sum, self.add, &mut out[i * WIDTH..(i + 1) * WIDTH]);
         }
     }
 }
@@ -178,12 +183,12 @@ const AHEAD: usize = 8;
 
 /// Asks for the cache lines of `B` values; a hint, so any address will do.
 #[inline(always)]
-fn prefetch<const B: usize>(x: &[f32], at: usize) {
+fn prefetch<T, const B: usize>(x: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
-    for line in 0..B / 16 {
+    for line in 0..(B * size_of::<T>()).div_ceil(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch reads nothing and cannot fault; SSE is part of x86-64.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(x.as_ptr().wrapping_add(at + 16 * line).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(x.as_ptr().wrapping_add(at + 64 / size_of::<T>() * line).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (x, at);
@@ -194,20 +199,28 @@ fn prefetch<const B: usize>(x: &[f32], at: usize) {
 /// # Safety
 /// They are within `x`.
 #[inline(always)]
-unsafe fn read<const B: usize>(x: &[f32], at: usize) -> [f32; B] {
+unsafe fn read<T: Float, const B: usize>(x: &[T], at: usize) -> [T; B] {
     debug_assert!(at + B <= x.len());
     // SAFETY: the caller's promise.
-    unsafe { x.as_ptr().add(at).cast::<[f32; B]>().read_unaligned() }
+    unsafe { x.as_ptr().add(at).cast::<[T; B]>().read_unaligned() }
 }
 
 /// Up to `B` values, then zeros.
 #[inline(always)]
-fn cut<const B: usize>(x: &[f32]) -> [f32; B] {
-    std::array::from_fn(|b| x.get(b).copied().unwrap_or(0.0))
+fn cut<T: Float, const B: usize>(x: &[T]) -> [T; B] {
+    std::array::from_fn(|b| x.get(b).copied().unwrap_or(T::ZERO))
 }
 
+/// Writes values, or adds them to those that are there.
 #[inline(always)]
-fn store(values: &[f32], out: &mut [MaybeUninit<f32>]) {
+fn store<T: Float>(values: &[T], add: bool, out: &mut [MaybeUninit<T>]) {
+    if add {
+        for (out, value) in out.iter_mut().zip(values) {
+            // SAFETY: what is added to was written before, by the caller's word.
+            out.write(unsafe { out.assume_init() } + *value);
+        }
+        return;
+    }
     for (out, value) in out.iter_mut().zip(values) {
         out.write(*value);
     }
@@ -215,14 +228,15 @@ fn store(values: &[f32], out: &mut [MaybeUninit<f32>]) {
 
 simd_dispatch! {
     /// For each entry and head the inner product of row `a[row]` and `b[column]`: `heads` values an entry.
-    pub(crate) fn sampled_products(
+    pub(crate) fn sampled_products<T: Float>(
         pattern: &Pattern,
         heads: usize,
         range: Range<usize>,
-        a: &[f32],
-        b: &[f32],
+        a: &[T],
+        b: &[T],
         width: usize,
-        out: &mut [f32],
+        add: bool,
+        out: &mut [MaybeUninit<T>],
     ) {
         let head_width = width / heads;
         let mut slot = 0;
@@ -232,7 +246,7 @@ simd_dispatch! {
                 let b = &b[pattern.indices()[k] as usize * width..][..width];
                 for head in 0..heads {
                     let columns = head * head_width..(head + 1) * head_width;
-                    out[slot] = inner_product(&a[columns.clone()], &b[columns]);
+                    store(&[inner_product(&a[columns.clone()], &b[columns])], add, &mut out[slot..slot + 1]);
                     slot += 1;
                 }
             }
@@ -242,9 +256,9 @@ simd_dispatch! {
 
 /// Sixteen running sums, then their total: wide, and in a fixed order.
 #[inline(always)]
-pub(crate) fn inner_product(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn inner_product<T: Float>(a: &[T], b: &[T]) -> T {
     const LANES: usize = 16;
-    let mut sums = [0f32; LANES];
+    let mut sums = [T::ZERO; LANES];
     let (a_wide, a_rest) = a.as_chunks::<LANES>();
     let (b_wide, b_rest) = b.as_chunks::<LANES>();
     for (a, b) in a_wide.iter().zip(b_wide) {
@@ -252,83 +266,129 @@ pub(crate) fn inner_product(a: &[f32], b: &[f32]) -> f32 {
             sums[l] = a[l].mul_add(b[l], sums[l]);
         }
     }
-    let tail: f32 = a_rest.iter().zip(b_rest).map(|(x, y)| x * y).sum();
-    sums.iter().sum::<f32>() + tail
+    let tail: T = a_rest.iter().zip(b_rest).map(|(x, y)| *x * *y).sum();
+    sums.into_iter().sum::<T>() + tail
 }
 
 simd_dispatch! {
     /// Adds each row of `x` to `out`.
-    pub(crate) fn add_rows(x: &[f32], out: &mut [f32]) {
+    pub(crate) fn add_rows<T: Float>(x: &[T], out: &mut [T]) {
         for row in x.chunks_exact(out.len().max(1)) {
             for (o, x) in out.iter_mut().zip(row) {
-                *o += x;
+                *o += *x;
             }
         }
     }
 }
 
+/// Values per parallel task.
+pub(crate) const CHUNK: usize = 16 * 1024;
+
+/// Adds values to others, in parallel where they are many.
+pub(crate) fn add_to<T: Float>(x: &[T], out: &mut [T]) {
+    assert_eq!(x.len(), out.len(), "values to add to");
+    if x.len() < MIN_PARALLEL_WORK {
+        return add_rows(x, out);
+    }
+    out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).for_each(|(out, x)| add_rows(x, out));
+}
+
 /// `max(x, 0) · scale`, where a NaN is no number to compare and stays one.
 #[inline(always)]
-fn scaled_relu(x: f32, scale: f32) -> f32 {
-    if x <= 0.0 { 0.0 } else { x * scale }
+fn scaled_relu<T: Float>(x: T, scale: T) -> T {
+    if x <= T::ZERO { T::ZERO } else { x * scale }
 }
 
 simd_dispatch! {
     /// ReLU, then dropout: kept values are scaled by `scale`; `threshold` is the share dropped, of 2^32. A NaN stays
     /// one, kept or dropped: what has diverged must show.
-    pub(crate) fn relu_dropout(
-        x: &[f32],
+    pub(crate) fn relu_dropout<T: Float>(
+        x: &[T],
         first: u64,
         key: u64,
         threshold: u32,
-        scale: f32,
-        out: &mut [MaybeUninit<f32>],
+        scale: T,
+        out: &mut [MaybeUninit<T>],
     ) {
         if threshold == 0 {
             return out.iter_mut().zip(x).for_each(|(o, x)| _ = o.write(scaled_relu(*x, scale)));
         }
         for (i, (o, x)) in out.iter_mut().zip(x).enumerate() {
             let keep = hash(first + i as u64, key) >= threshold;
-            o.write(scaled_relu(*x, if keep { scale } else { 0.0 }));
+            o.write(scaled_relu(*x, if keep { scale } else { T::ZERO }));
         }
     }
 }
 
 simd_dispatch! {
     /// [`relu_dropout`] in place.
-    pub(crate) fn relu_dropout_in_place(x: &mut [f32], first: u64, key: u64, threshold: u32, scale: f32) {
+    pub(crate) fn relu_dropout_in_place<T: Float>(x: &mut [T], first: u64, key: u64, threshold: u32, scale: T) {
         if threshold == 0 {
             return x.iter_mut().for_each(|x| *x = scaled_relu(*x, scale));
         }
         for (i, x) in x.iter_mut().enumerate() {
             let keep = hash(first + i as u64, key) >= threshold;
-            *x = scaled_relu(*x, if keep { scale } else { 0.0 });
+            *x = scaled_relu(*x, if keep { scale } else { T::ZERO });
+        }
+    }
+}
+
+simd_dispatch! {
+    /// A bias on every row, then [`relu_dropout`], in place.
+    pub(crate) fn bias_relu_dropout_in_place<T: Float>(
+        x: &mut [T],
+        bias: &[T],
+        first: u64,
+        key: u64,
+        threshold: u32,
+        scale: T,
+    ) {
+        let width = bias.len();
+        for (row, x) in x.chunks_exact_mut(width.max(1)).enumerate() {
+            if threshold == 0 {
+                x.iter_mut().zip(bias).for_each(|(x, b)| *x = scaled_relu(*x + *b, scale));
+                continue;
+            }
+            let first = first + (row * width) as u64;
+            for (i, (x, b)) in x.iter_mut().zip(bias).enumerate() {
+                let keep = hash(first + i as u64, key) >= threshold;
+                *x = scaled_relu(*x + *b, if keep { scale } else { T::ZERO });
+            }
         }
     }
 }
 
 simd_dispatch! {
     /// Dropout alone; a NaN stays one, kept or dropped.
-    pub(crate) fn dropout(
-        x: &[f32],
+    pub(crate) fn dropout<T: Float>(
+        x: &[T],
         first: u64,
         key: u64,
         threshold: u32,
-        scale: f32,
-        out: &mut [MaybeUninit<f32>],
+        scale: T,
+        out: &mut [MaybeUninit<T>],
     ) {
         for (i, (o, x)) in out.iter_mut().zip(x).enumerate() {
             let keep = hash(first + i as u64, key) >= threshold;
-            o.write(if keep || x.is_nan() { x * scale } else { 0.0 });
+            o.write(if keep || x.is_nan() { *x * scale } else { T::ZERO });
         }
     }
 }
 
 simd_dispatch! {
     /// The gradient of [`relu_dropout`]: `grad · scale` where the result is positive.
-    pub(crate) fn relu_dropout_grad(result: &[f32], grad: &[f32], scale: f32, out: &mut [MaybeUninit<f32>]) {
+    pub(crate) fn relu_dropout_grad<T: Float>(result: &[T], grad: &[T], scale: T, out: &mut [MaybeUninit<T>]) {
         for ((o, r), g) in out.iter_mut().zip(result).zip(grad) {
-            o.write(if *r > 0.0 { g * scale } else { 0.0 });
+            o.write(if *r > T::ZERO { *g * scale } else { T::ZERO });
+        }
+    }
+}
+
+simd_dispatch! {
+    /// [`relu_dropout_grad`] in place of the gradient.
+    pub(crate) fn relu_dropout_grad_in_place<T: Float>(result: &[T], grad: &mut [T], scale: T) {
+        for (g, r) in grad.iter_mut().zip(result) {
+            *g = if *r > T::ZERO { *g * scale } else { T::ZERO };
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
-
-use super::{floats, matrix_shape};
+use super::array::Tensor;
+use super::element::{Float, by_precision};
+use super::fault::{Result, bail};
+use super::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
 /// The mean cross-entropy of `logits` (`[items, classes]`) over `rows`, whose classes are `classes`.
 ///
@@ -24,11 +25,10 @@ pub fn masked_cross_entropy(logits: &Tensor, rows: &Arc<Vec<u32>>, classes: &Arc
             );
         }
     }
-    logits.contiguous()?.apply_op1(CrossEntropy { rows: rows.clone(), classes: classes.clone() })
+    apply(CrossEntropy { rows: rows.clone(), classes: classes.clone() }, &[logits])
 }
 
-#[derive(Clone)]
-struct CrossEntropy {
+pub(crate) struct CrossEntropy {
     rows: Arc<Vec<u32>>,
     classes: Arc<Vec<u32>>,
 }
@@ -40,63 +40,65 @@ impl CrossEntropy {
 }
 
 /// The largest logit, and `ln Σ exp(logit - largest)`.
-fn log_sum(logits: &[f32]) -> (f32, f64) {
-    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    (largest, logits.iter().map(|&z| f64::from(z - largest).exp()).sum::<f64>().ln())
+fn log_sum<T: Float>(logits: &[T]) -> (T, f64) {
+    let largest = logits.iter().copied().fold(T::LOWEST, T::larger);
+    (largest, logits.iter().map(|&z| (z - largest).wide().exp()).sum::<f64>().ln())
 }
 
-impl CustomOp1 for CrossEntropy {
+/// `ln Σ exp(logit)` less each logit, in tensor operations: the cost of each class.
+fn costs(logits: &Tensor) -> Result<Tensor> {
+    let shifted = logits.broadcast_sub(&logits.detach().max_keepdim(1)?)?;
+    shifted.broadcast_sub(&shifted.exp()?.sum_keepdim(1)?.log()?)?.neg()
+}
+
+impl Operation for CrossEntropy {
     fn name(&self) -> &'static str {
         "cross-entropy"
     }
 
-    fn cpu_fwd(&self, logits: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (_, width) = matrix_shape("cross-entropy", layout)?;
-        let logits = floats("cross-entropy", logits, layout)?;
-        let total: f64 = self
-            .items()
-            .map(|(row, class)| {
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let (_, width) = inputs[0].dims2()?;
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let logits = inputs[0].values::<T>()?;
+            let cost = |(row, class): (usize, usize)| {
                 let z = &logits[row * width..(row + 1) * width];
                 let (largest, log_sum) = log_sum(z);
-                log_sum - f64::from(z[class] - largest)
-            })
-            .sum();
-        Ok((CpuStorage::F32(vec![(total / self.rows.len() as f64) as f32]), Shape::from(())))
+                log_sum - (z[class] - largest).wide()
+            };
+            let total: f64 = self.items().map(cost).sum();
+            Tensor::new((total / self.rows.len() as f64) as T, inputs[0].device())
+        })
+    }
+
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        at.by_parts(grad, |inputs| {
+            let (device, count) = (inputs[0].device(), self.rows.len());
+            let costs = costs(&inputs[0].index_select(&Tensor::from_slice(&self.rows, count, device)?, 0)?)?;
+            costs.gather(&Tensor::from_slice(&self.classes, (count, 1), device)?, 1)?.mean_all()
+        })
     }
 
     /// `softmax(logits) - one-hot(class)` on each chosen row, over the number of rows.
-    fn bwd(&self, logits: &Tensor, _loss: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        Ok(Some(logits.apply_op2_no_bwd(grad, self)?))
-    }
-}
-
-/// The gradient, scaled by the gradient of the loss.
-impl CustomOp2 for CrossEntropy {
-    fn name(&self) -> &'static str {
-        "gradient of cross-entropy"
-    }
-
-    fn cpu_fwd(
-        &self,
-        logits: &CpuStorage,
-        layout: &Layout,
-        g: &CpuStorage,
-        lg: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let (_, width) = matrix_shape("cross-entropy", layout)?;
-        let logits = floats("cross-entropy", logits, layout)?;
-        let scale = f64::from(floats("cross-entropy", g, lg)?[0]) / self.rows.len() as f64;
-        let mut out = vec![0f32; logits.len()];
-        for (row, class) in self.items() {
-            let z = &logits[row * width..(row + 1) * width];
-            let out = &mut out[row * width..(row + 1) * width];
-            let (largest, log_sum) = log_sum(z);
-            for (o, &z) in out.iter_mut().zip(z) {
-                *o += (scale * (f64::from(z - largest) - log_sum).exp()) as f32;
-            }
-            out[class] -= scale as f32;
-        }
-        Ok((CpuStorage::F32(out), layout.shape().clone()))
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let (_, width) = at.inputs[0].dims2()?;
+        by_precision!(self.name(), grad.dtype(), T => {
+            let logits = at.inputs[0].values::<T>()?;
+            let scale = grad.to_scalar::<T>()?.wide() / self.rows.len() as f64;
+            let work = |target: Target<'_, T>| {
+                let out = target.begun();
+                for (row, class) in self.items() {
+                    let z = &logits[row * width..(row + 1) * width];
+                    let out = &mut out[row * width..(row + 1) * width];
+                    let (largest, log_sum) = log_sum(z);
+                    for (o, &z) in out.iter_mut().zip(z) {
+                        *o += (scale * ((z - largest).wide() - log_sum).exp()) as T;
+                    }
+                    out[class] -= scale as T;
+                }
+            };
+            // SAFETY: what is begun is written, by zeros where nothing was.
+            unsafe { to.fill::<T>(0, work) }
+        })
     }
 }
 
@@ -111,64 +113,89 @@ pub fn soft_cross_entropy(logits: &Tensor, targets: &Arc<Vec<f32>>) -> Result<Te
     if targets.len() != num_items * num_classes {
         bail!("cross-entropy: {num_items} items of {num_classes} classes, but {} shares", targets.len());
     }
-    logits.contiguous()?.apply_op1(SoftCrossEntropy { targets: targets.clone() })
+    apply(SoftCrossEntropy { targets: targets.clone() }, &[logits])
 }
 
-#[derive(Clone)]
-struct SoftCrossEntropy {
+pub(crate) struct SoftCrossEntropy {
     targets: Arc<Vec<f32>>,
 }
 
-impl CustomOp1 for SoftCrossEntropy {
+impl Operation for SoftCrossEntropy {
     fn name(&self) -> &'static str {
         "soft cross-entropy"
     }
 
-    fn cpu_fwd(&self, logits: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (rows, width) = matrix_shape("soft cross-entropy", layout)?;
-        let logits = floats("soft cross-entropy", logits, layout)?;
-        let mut total = 0f64;
-        for (z, shares) in logits.chunks(width).zip(self.targets.chunks(width)) {
-            let (largest, log_sum) = log_sum(z);
-            // A share of nothing costs nothing, however unlikely its class.
-            let cost = |(&z, &share): (&f32, &f32)| f64::from(share) * (log_sum - f64::from(z - largest));
-            total += z.iter().zip(shares).filter(|(_, share)| **share != 0.0).map(cost).sum::<f64>();
-        }
-        Ok((CpuStorage::F32(vec![(total / rows as f64) as f32]), Shape::from(())))
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let (rows, width) = inputs[0].dims2()?;
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let logits = inputs[0].values::<T>()?;
+            let mut total = 0f64;
+            for (z, shares) in logits.chunks(width).zip(self.targets.chunks(width)) {
+                let (largest, log_sum) = log_sum(z);
+                // A share of nothing costs nothing, however unlikely its class.
+                let cost = |(&z, &share): (&T, &f32)| f64::from(share) * (log_sum - (z - largest).wide());
+                total += z.iter().zip(shares).filter(|(_, share)| **share != 0.0).map(cost).sum::<f64>();
+            }
+            Tensor::new((total / rows as f64) as T, inputs[0].device())
+        })
+    }
+
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        at.by_parts(grad, |inputs| {
+            let (rows, width) = inputs[0].dims2()?;
+            let shares = Tensor::from_slice(&self.targets, (rows, width), inputs[0].device())?;
+            let cost = costs(&inputs[0])?.mul(&shares.to_dtype(inputs[0].dtype())?)?;
+            cost.sum_all()?.affine(1.0 / rows as f64, 0.0)
+        })
     }
 
     /// `softmax(logits) · (sum of the row's shares) - shares`, over the number of rows.
-    fn bwd(&self, logits: &Tensor, _loss: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        Ok(Some(logits.apply_op2_no_bwd(grad, self)?))
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let (rows, width) = at.inputs[0].dims2()?;
+        by_precision!(self.name(), grad.dtype(), T => {
+            let logits = at.inputs[0].values::<T>()?;
+            let scale = grad.to_scalar::<T>()?.wide() / rows as f64;
+            let mut out: Vec<T> = Vec::with_capacity(logits.len());
+            for (z, shares) in logits.chunks(width).zip(self.targets.chunks(width)) {
+                let (largest, log_sum) = log_sum(z);
+                let all: f64 = shares.iter().map(|&share| f64::from(share)).sum();
+                out.extend(z.iter().zip(shares).map(|(&z, &share)| {
+                    let probability = ((z - largest).wide() - log_sum).exp();
+                    (scale * (all * probability - f64::from(share))) as T
+                }));
+            }
+            to.give(0, Tensor::from_vec(out, (rows, width), grad.device())?)
+        })
     }
 }
 
-/// The gradient, scaled by the gradient of the loss.
-impl CustomOp2 for SoftCrossEntropy {
-    fn name(&self) -> &'static str {
-        "gradient of soft cross-entropy"
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples};
+
+    impl Examples for CrossEntropy {
+        fn examples() -> Vec<Example> {
+            let loss = |logits: &Tensor, rows: &[u32], classes: &[u32]| {
+                masked_cross_entropy(logits, &Arc::new(rows.to_vec()), &Arc::new(classes.to_vec()))
+            };
+            vec![
+                Example::of(&[&[5, 3]], move |v| loss(&v[0], &[0, 2, 3], &[2, 0, 1])),
+                Example::of(&[&[5, 3]], move |v| loss(&v[0], &[4, 4], &[1, 2])),
+                Example::of(&[&[1, 1]], move |v| loss(&v[0], &[0], &[0])),
+            ]
+        }
     }
 
-    fn cpu_fwd(
-        &self,
-        logits: &CpuStorage,
-        layout: &Layout,
-        g: &CpuStorage,
-        lg: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let (rows, width) = matrix_shape("soft cross-entropy", layout)?;
-        let logits = floats("soft cross-entropy", logits, layout)?;
-        let scale = f64::from(floats("soft cross-entropy", g, lg)?[0]) / rows as f64;
-        let mut out = Vec::with_capacity(logits.len());
-        for (z, shares) in logits.chunks(width).zip(self.targets.chunks(width)) {
-            let (largest, log_sum) = log_sum(z);
-            let all: f64 = shares.iter().map(|&share| f64::from(share)).sum();
-            out.extend(z.iter().zip(shares).map(|(&z, &share)| {
-                let probability = (f64::from(z - largest) - log_sum).exp();
-                (scale * (all * probability - f64::from(share))) as f32
-            }));
+    impl Examples for SoftCrossEntropy {
+        fn examples() -> Vec<Example> {
+            let shares = Arc::new(vec![0.25, 0.0, 0.75, 1.0, 0.0, 0.0, 0.0, 0.5, 0.0]);
+            let one = Arc::new(vec![1.0]);
+            vec![
+                Example::of(&[&[3, 3]], move |v| soft_cross_entropy(&v[0], &shares)),
+                Example::of(&[&[1, 1]], move |v| soft_cross_entropy(&v[0], &one)),
+            ]
         }
-        Ok((CpuStorage::F32(out), layout.shape().clone()))
     }
 }
 
@@ -176,7 +203,7 @@ impl CustomOp2 for SoftCrossEntropy {
 mod tests {
     use super::*;
     use crate::tensor::testing::{check_gradients, random};
-    use candle_core::{Device, Var};
+    use crate::tensor::{Device, Var};
 
     fn loss(logits: &Tensor, rows: &[u32], classes: &[u32]) -> Result<Tensor> {
         masked_cross_entropy(logits, &Arc::new(rows.to_vec()), &Arc::new(classes.to_vec()))
@@ -242,7 +269,7 @@ mod tests {
         let grad = loss.backward().unwrap().get(&huge).unwrap().to_vec2::<f32>().unwrap();
         assert_eq!(grad, [[0.5, -0.5]]);
         assert!(soft(&logits, &[1.0]).unwrap_err().to_string().contains("3 items of 3 classes, but 1 shares"));
-        let none = Tensor::zeros((0, 3), candle_core::DType::F32, &Device::Cpu).unwrap();
+        let none = Tensor::zeros((0, 3), crate::tensor::DType::F32, &Device::Cpu).unwrap();
         assert!(soft(&none, &[]).unwrap_err().to_string().contains("no training items"));
     }
 }

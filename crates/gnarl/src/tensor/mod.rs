@@ -1,4 +1,8 @@
-//! Sparse kernels as candle operations, and the optimiser.
+//! Tensors with gradients, made for sparse work, and the optimiser.
+//!
+//! A [`Tensor`] holds values in a shape and, where it was computed from a [`Var`], how. An operation computes and says what its
+//! gradient is; the dense ones are in `ops`, the sparse and the fused ones in files of their own. `docs/engine.md` tells how the
+//! parts fit together.
 //!
 //! One type carries the message passing: an [`Operator`] is a sparse [`Pattern`] plus a value (or one per head) for each
 //! entry, and the values may be a tensor that takes gradients. A GCN's are constants, attention's come from a softmax, a
@@ -9,59 +13,61 @@
 
 mod activation;
 mod adam;
+mod array;
 mod attention;
 mod bias;
+mod buffer;
 mod dense;
+mod element;
 pub(crate) mod elementary;
 mod factored;
+mod fault;
+mod file;
 mod kernels;
 mod loss;
 mod operator;
+mod ops;
 mod pattern;
 mod segment;
+mod shape;
 pub(crate) mod simd;
+pub(crate) mod tape;
 #[cfg(test)]
 pub(crate) mod testing;
+mod threads;
 
 pub use activation::{Dropout, dropout, relu, relu_dropout};
 pub use adam::{Adam, AdamSettings};
+pub use array::{Nested, Tensor, TensorId, Var};
 pub use attention::{additive_scores, gatv2_scores};
 pub use bias::add_bias;
+pub use buffer::{MemoryUse, memory_use};
 pub use dense::affine;
+pub use element::{DType, Device, Element};
 pub use factored::Skeleton;
+pub use fault::{Error, Result};
+pub use file::load_safetensors;
 pub use loss::{masked_cross_entropy, soft_cross_entropy};
 pub use operator::{Operator, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
 pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_softmax};
+pub use shape::{MAX_RANK, Shape};
+pub use tape::GradStore;
+pub use threads::start_threads;
+
+pub(crate) use element::by_precision;
+pub(crate) use fault::bail;
 pub(crate) use simd::simd_dispatch;
 
-use std::mem::MaybeUninit;
-
-use candle_core::{CpuStorage, Layout, Result, bail};
-
-/// The values of a contiguous `f32` argument.
-fn floats<'a>(op: &str, storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
-    let Some((from, to)) = layout.contiguous_offsets() else { bail!("{op}: the argument must be contiguous") };
-    // A part of an empty matrix may begin beyond its end.
-    Ok(if from == to { &[] } else { &storage.as_slice::<f32>()?[from..to] })
-}
-
-/// Rows and columns of a matrix argument.
-fn matrix_shape(op: &str, layout: &Layout) -> Result<(usize, usize)> {
-    match *layout.dims() {
-        [rows, cols] => Ok((rows, cols)),
-        ref dims => bail!("{op}: a matrix is expected, not a tensor of shape {dims:?}"),
-    }
-}
-
-/// A vector of `len` values that `fill` writes, without writing zeros first.
-///
-/// # Safety
-/// `fill` writes every value.
-unsafe fn filled(len: usize, fill: impl FnOnce(&mut [MaybeUninit<f32>])) -> Vec<f32> {
-    let mut out = Vec::with_capacity(len);
-    fill(&mut out.spare_capacity_mut()[..len]);
-    // SAFETY: there is room for `len` values, and the caller's promise is that `fill` has written them.
-    unsafe { out.set_len(len) };
-    out
+/// For the list of operations.
+pub(crate) mod all {
+    pub(crate) use super::activation::{Gate, PlainDropout, Relu, ReluDropout};
+    pub(crate) use super::attention::{Additive, GatV2};
+    pub(crate) use super::bias::AddBias;
+    pub(crate) use super::dense::AffineMap;
+    pub(crate) use super::factored::{ApplyFactored, EntryValues};
+    pub(crate) use super::loss::{CrossEntropy, SoftCrossEntropy};
+    pub(crate) use super::operator::all::*;
+    pub(crate) use super::ops::all::*;
+    pub(crate) use super::segment::{GiveWinners, SegmentSoftmax, TakeWinners};
 }

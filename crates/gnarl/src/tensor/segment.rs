@@ -1,17 +1,21 @@
 //! Operations over the entries of each row: softmax, extremes, and moving values between nodes and entries.
 
+use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, bail};
-
+use super::array::Tensor;
+use super::element::{Float, by_precision};
+use super::fault::{Result, bail};
 use super::operator::Operator;
 use super::pattern::Pattern;
-use super::{floats, matrix_shape};
+use super::simd::simd_dispatch;
+use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 
 /// Softmax of `scores` (`[entries, heads]`) over the entries of each row, head by head.
 pub fn segment_softmax(pattern: &Arc<Pattern>, scores: &Tensor) -> Result<Tensor> {
     check_entries("segment softmax", pattern, scores)?;
-    scores.contiguous()?.apply_op1(SegmentSoftmax { pattern: pattern.clone() })
+    apply(SegmentSoftmax { pattern: pattern.clone() }, &[scores])
 }
 
 fn check_entries(op: &str, pattern: &Pattern, x: &Tensor) -> Result<usize> {
@@ -22,75 +26,118 @@ fn check_entries(op: &str, pattern: &Pattern, x: &Tensor) -> Result<usize> {
     Ok(width)
 }
 
-struct SegmentSoftmax {
+pub(crate) struct SegmentSoftmax {
     pattern: Arc<Pattern>,
 }
 
-impl CustomOp1 for SegmentSoftmax {
+simd_dispatch! {
+    /// The softmax of each row's scores, head by head; the heads of an entry side by side.
+    fn softmax_rows<T: Float>(
+        pattern: &Pattern,
+        rows: Range<usize>,
+        scores: &[T],
+        heads: usize,
+        out: &mut [MaybeUninit<T>],
+    ) {
+        let base = pattern.offsets()[rows.start] * heads;
+        let (mut largest, mut totals) = (vec![T::LOWEST; heads], vec![T::ZERO; heads]);
+        for row in rows {
+            let entries = pattern.row(row).start * heads..pattern.row(row).end * heads;
+            let (scores, out) = (&scores[entries.clone()], &mut out[entries.start - base..entries.end - base]);
+            largest.fill(T::LOWEST);
+            for scores in scores.chunks_exact(heads.max(1)) {
+                largest.iter_mut().zip(scores).for_each(|(largest, score)| *largest = largest.larger(*score));
+            }
+            for (out, scores) in out.chunks_exact_mut(heads.max(1)).zip(scores.chunks_exact(heads.max(1))) {
+                for ((out, score), largest) in out.iter_mut().zip(scores).zip(&largest) {
+                    out.write((*score - *largest).quick_exp());
+                }
+            }
+            // SAFETY: just written, and both types have one layout.
+            let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) };
+            totals.fill(T::ZERO);
+            for out in out.chunks_exact(heads.max(1)) {
+                totals.iter_mut().zip(out).for_each(|(total, e)| *total += *e);
+            }
+            totals.iter_mut().for_each(|total| *total = T::ONE / *total);
+            for out in out.chunks_exact_mut(heads.max(1)) {
+                out.iter_mut().zip(&totals).for_each(|(e, share)| *e = *e * *share);
+            }
+        }
+    }
+}
+
+impl Operation for SegmentSoftmax {
     fn name(&self) -> &'static str {
         "segment softmax"
     }
 
-    fn cpu_fwd(&self, scores: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (_, heads) = matrix_shape(self.name(), layout)?;
-        let scores = floats(self.name(), scores, layout)?;
-        let mut out = vec![0f32; scores.len()];
-        self.pattern.for_entry_blocks(&mut out, heads, |rows, out| {
-            let base = self.pattern.offsets()[rows.start];
-            for row in rows {
-                let entries = self.pattern.row(row);
-                for head in 0..heads {
-                    let score = |k: usize| scores[k * heads + head];
-                    let largest = entries.clone().map(score).fold(f32::NEG_INFINITY, f32::max);
-                    let mut total = 0f32;
-                    for k in entries.clone() {
-                        let e = (score(k) - largest).exp();
-                        out[(k - base) * heads + head] = e;
-                        total += e;
-                    }
-                    for k in entries.clone() {
-                        out[(k - base) * heads + head] /= total;
-                    }
-                }
-            }
-        });
-        Ok((CpuStorage::F32(out), layout.shape().clone()))
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let (entries, heads) = inputs[0].dims2()?;
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let scores = inputs[0].values::<T>()?;
+            let fill = |out: &mut [MaybeUninit<T>]| {
+                self.pattern.for_entry_blocks(out, heads, |rows, out| softmax_rows(&self.pattern, rows, &scores, heads, out));
+            };
+            // SAFETY: the rows have all entries, and each is written.
+            Ok(unsafe { Tensor::filled::<T>((entries, heads), fill) })
+        })
     }
 
-    fn bwd(&self, _scores: &Tensor, result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        let op = SegmentSoftmaxGrad { pattern: self.pattern.clone() };
-        Ok(Some(result.apply_op2_no_bwd(&grad.contiguous()?, &op)?))
+    /// `p · (g - Σ p g)` over each row.
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        let (p, weighted) = (at.output, at.output.mul(grad)?);
+        let of_row = scatter_rows(&self.pattern, &weighted)?.index_select(&self.pattern.entry_rows()?, 0)?;
+        Ok(vec![Some(weighted.sub(&p.mul(&of_row)?)?)])
+    }
+
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let (_, heads) = at.output.dims2()?;
+        by_precision!(self.name(), grad.dtype(), T => {
+            let (p, g) = (at.output.values::<T>()?, grad.values::<T>()?);
+            // SAFETY: the rows have all entries, and each is written.
+            unsafe {
+                to.fill::<T>(0, |target| {
+                    let (out, add) = target.split();
+                    self.pattern.for_entry_blocks(out, heads, |rows, out| {
+                        softmax_grad_rows(&self.pattern, rows, &p, &g, heads, add, out);
+                    });
+                })
+            }
+        })
     }
 }
 
-/// `p · (g - Σ p g)` over each row.
-struct SegmentSoftmaxGrad {
-    pattern: Arc<Pattern>,
-}
-
-impl CustomOp2 for SegmentSoftmaxGrad {
-    fn name(&self) -> &'static str {
-        "gradient of segment softmax"
-    }
-
-    fn cpu_fwd(&self, p: &CpuStorage, lp: &Layout, g: &CpuStorage, lg: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (_, heads) = matrix_shape(self.name(), lp)?;
-        let (p, g) = (floats(self.name(), p, lp)?, floats(self.name(), g, lg)?);
-        let mut out = vec![0f32; p.len()];
-        self.pattern.for_entry_blocks(&mut out, heads, |rows, out| {
-            let base = self.pattern.offsets()[rows.start];
-            for row in rows {
-                let entries = self.pattern.row(row);
-                for head in 0..heads {
-                    let mean: f32 = entries.clone().map(|k| p[k * heads + head] * g[k * heads + head]).sum();
-                    for k in entries.clone() {
-                        let at = k * heads + head;
-                        out[(k - base) * heads + head] = p[at] * (g[at] - mean);
-                    }
+simd_dispatch! {
+    /// `p · (g - Σ p g)` over each row, written or added; the heads of an entry side by side.
+    fn softmax_grad_rows<T: Float>(
+        pattern: &Pattern,
+        rows: Range<usize>,
+        p: &[T],
+        g: &[T],
+        heads: usize,
+        add: bool,
+        out: &mut [MaybeUninit<T>],
+    ) {
+        let base = pattern.offsets()[rows.start] * heads;
+        let step = heads.max(1);
+        let mut means = vec![T::ZERO; heads];
+        for row in rows {
+            let entries = pattern.row(row).start * heads..pattern.row(row).end * heads;
+            let (p, g) = (&p[entries.clone()], &g[entries.clone()]);
+            let out = &mut out[entries.start - base..entries.end - base];
+            means.fill(T::ZERO);
+            for (p, g) in p.chunks_exact(step).zip(g.chunks_exact(step)) {
+                means.iter_mut().zip(p).zip(g).for_each(|((mean, p), g)| *mean += *p * *g);
+            }
+            for ((out, p), g) in out.chunks_exact_mut(step).zip(p.chunks_exact(step)).zip(g.chunks_exact(step)) {
+                for (((out, p), g), mean) in out.iter_mut().zip(p).zip(g).zip(&means) {
+                    // SAFETY: what is added to was written before.
+                    let before = if add { unsafe { out.assume_init() } } else { T::ZERO };
+                    out.write(before + *p * (*g - *mean));
                 }
             }
-        });
-        Ok((CpuStorage::F32(out), lp.shape().clone()))
+        }
     }
 }
 
@@ -121,100 +168,161 @@ pub enum Extreme {
 /// The largest or smallest value over the neighbours of each row, column by column; zero for a row without entries.
 /// Of equals the first in the row takes the whole gradient; a NaN among them is the result.
 pub fn segment_extreme(pattern: &Arc<Pattern>, x: &Tensor, which: Extreme) -> Result<Tensor> {
-    x.contiguous()?.apply_op1(SegmentExtreme { pattern: pattern.clone(), which })
-}
-
-struct SegmentExtreme {
-    pattern: Arc<Pattern>,
-    which: Extreme,
-}
-
-impl SegmentExtreme {
-    /// The column of the winning entry of a row, for one feature.
-    fn winner(&self, row: usize, x: &[f32], width: usize, c: usize) -> Option<u32> {
-        let value = |col: u32| x[col as usize * width + c];
-        let cols = &self.pattern.indices()[self.pattern.row(row)];
-        cols.iter().copied().reduce(|best, col| {
-            let better = match self.which {
-                Extreme::Max => value(col) > value(best),
-                Extreme::Min => value(col) < value(best),
-            };
-            if better || value(col).is_nan() { col } else { best }
-        })
+    let (rows, width) = x.dims2()?;
+    if rows != pattern.num_cols() {
+        bail!("segment extreme: {rows} rows for {} columns", pattern.num_cols());
     }
+    let mut winners = vec![NOBODY; pattern.num_rows() * width];
+    by_precision!("segment extreme", x.dtype(), T => {
+        let x = x.values::<T>()?;
+        pattern.for_row_blocks(&mut winners, width, |rows, winners| {
+            for (row, winners) in rows.zip(winners.chunks_exact_mut(width.max(1))) {
+                for (c, won) in winners.iter_mut().enumerate() {
+                    *won = winner(pattern, which, row, &x[..], (width, c)).unwrap_or(NOBODY);
+                }
+            }
+        });
+    });
+    apply(TakeWinners(Winners { pattern: pattern.clone(), of_row: Arc::new(winners), width }), &[x])
 }
 
-impl CustomOp1 for SegmentExtreme {
+/// Of a row without entries nobody wins.
+const NOBODY: u32 = u32::MAX;
+
+/// The column of the winning entry of a row, for feature `c` of `width`.
+fn winner<T: Float>(pattern: &Pattern, which: Extreme, row: usize, x: &[T], (width, c): (usize, usize)) -> Option<u32> {
+    let value = |col: u32| x[col as usize * width + c];
+    let cols = &pattern.indices()[pattern.row(row)];
+    cols.iter().copied().reduce(|best, col| {
+        let better = match which {
+            Extreme::Max => value(col) > value(best),
+            Extreme::Min => value(col) < value(best),
+        };
+        if better || value(col).is_nan() { col } else { best }
+    })
+}
+
+/// Who has won each value of the result.
+#[derive(Clone)]
+struct Winners {
+    pattern: Arc<Pattern>,
+    of_row: Arc<Vec<u32>>,
+    width: usize,
+}
+
+/// For each row and column the winner's value.
+pub(crate) struct TakeWinners(Winners);
+
+impl Operation for TakeWinners {
     fn name(&self) -> &'static str {
         "segment extreme"
     }
 
-    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (rows, width) = matrix_shape(self.name(), layout)?;
-        if rows != self.pattern.num_cols() {
-            bail!("{}: {rows} rows for {} columns", self.name(), self.pattern.num_cols());
-        }
-        let x = floats(self.name(), x, layout)?;
-        let mut out = vec![0f32; self.pattern.num_rows() * width];
-        self.pattern.for_row_blocks(&mut out, width, |rows, out| {
-            for (row, out) in rows.zip(out.chunks_exact_mut(width.max(1))) {
-                for (c, out) in out.iter_mut().enumerate() {
-                    *out = self.winner(row, x, width, c).map_or(0.0, |col| x[col as usize * width + c]);
-                }
-            }
-        });
-        Ok((CpuStorage::F32(out), Shape::from((self.pattern.num_rows(), width))))
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let Winners { pattern, of_row, width } = &self.0;
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let x = inputs[0].values::<T>()?;
+            let value = |(i, &won): (usize, &u32)| if won == NOBODY { 0.0 } else { x[won as usize * width + i % width] };
+            let values: Vec<T> = of_row.iter().enumerate().map(value).collect();
+            Tensor::from_vec(values, (pattern.num_rows(), *width), inputs[0].device())
+        })
     }
 
-    fn bwd(&self, x: &Tensor, _result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        let op = SegmentExtremeGrad(SegmentExtreme { pattern: self.pattern.clone(), which: self.which });
-        Ok(Some(x.apply_op2_no_bwd(&grad.contiguous()?, &op)?))
+    fn backward(&self, _at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        Ok(vec![Some(apply(GiveWinners(self.0.clone()), &[grad])?)])
     }
 }
 
-struct SegmentExtremeGrad(SegmentExtreme);
+/// Each value of a row to its winner: the adjoint of taking.
+pub(crate) struct GiveWinners(Winners);
 
-impl CustomOp2 for SegmentExtremeGrad {
+impl Operation for GiveWinners {
     fn name(&self) -> &'static str {
         "gradient of segment extreme"
     }
 
-    fn cpu_fwd(&self, x: &CpuStorage, lx: &Layout, g: &CpuStorage, lg: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (_, width) = matrix_shape(self.name(), lx)?;
-        let (x, g) = (floats(self.name(), x, lx)?, floats(self.name(), g, lg)?);
-        let pattern = &self.0.pattern;
-        // Winners by output row, then each input row collects from the rows it may have won: no two threads write alike.
-        let mut winners = vec![u32::MAX; pattern.num_rows() * width];
-        pattern.for_row_blocks(&mut winners, width, |rows, winners| {
-            for (row, winners) in rows.zip(winners.chunks_exact_mut(width.max(1))) {
-                for (c, winner) in winners.iter_mut().enumerate() {
-                    *winner = self.0.winner(row, x, width, c).unwrap_or(u32::MAX);
-                }
-            }
-        });
-        let transposed = &pattern.transposed().pattern;
-        let mut out = vec![0f32; x.len()];
-        transposed.for_row_blocks(&mut out, width, |cols, out| {
-            for (col, out) in cols.zip(out.chunks_exact_mut(width.max(1))) {
-                for k in transposed.row(col) {
-                    let row = transposed.indices()[k] as usize;
-                    for c in 0..width {
-                        if winners[row * width + c] == col as u32 {
-                            out[c] += g[row * width + c];
+    /// Each winner collects from the rows it may have won: no two threads write alike.
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let Winners { pattern, of_row, width } = &self.0;
+        let width = *width;
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let g = inputs[0].values::<T>()?;
+            let transposed = &pattern.transposed().pattern;
+            let mut out = vec![0 as T; pattern.num_cols() * width];
+            transposed.for_row_blocks(&mut out, width, |cols, out| {
+                for (col, out) in cols.zip(out.chunks_exact_mut(width.max(1))) {
+                    for k in transposed.row(col) {
+                        let row = transposed.indices()[k] as usize;
+                        for c in 0..width {
+                            if of_row[row * width + c] == col as u32 {
+                                out[c] += g[row * width + c];
+                            }
                         }
                     }
                 }
+            });
+            Tensor::from_vec(out, (pattern.num_cols(), width), inputs[0].device())
+        })
+    }
+
+    fn backward(&self, _at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        Ok(vec![Some(apply(TakeWinners(self.0.clone()), &[grad])?)])
+    }
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples, random_pattern};
+
+    /// Patterns with and without empty rows, of one row, of one column, and without entries.
+    fn patterns() -> Vec<Arc<Pattern>> {
+        let some = [(7, 6, 0.5, 3), (1, 5, 0.6, 1), (5, 1, 0.5, 2), (3, 3, 0.0, 1), (4, 9, 0.9, 6)];
+        some.map(|(r, c, density, seed)| random_pattern(r, c, density, seed).pattern().clone()).into()
+    }
+
+    impl Examples for SegmentSoftmax {
+        fn examples() -> Vec<Example> {
+            let mut examples = Vec::new();
+            for p in patterns() {
+                for heads in [1, 3] {
+                    let (shape, p) = ([p.num_entries(), heads], p.clone());
+                    examples.push(Example::of(&[&shape], move |v| segment_softmax(&p, &v[0])));
+                }
             }
-        });
-        Ok((CpuStorage::F32(out), lx.shape().clone()))
+            examples
+        }
+    }
+
+    impl Examples for TakeWinners {
+        fn examples() -> Vec<Example> {
+            let on = |p: Arc<Pattern>| {
+                let shape = [p.num_cols(), 3];
+                [Extreme::Max, Extreme::Min].map(|which| {
+                    let p = p.clone();
+                    Example::of(&[&shape], move |v| segment_extreme(&p, &v[0], which))
+                })
+            };
+            patterns().into_iter().flat_map(on).collect()
+        }
+    }
+
+    impl Examples for GiveWinners {
+        fn examples() -> Vec<Example> {
+            let p = patterns().remove(0);
+            let of_row: Vec<u32> =
+                (0..7).map(|row| p.indices()[p.row(row)].first().copied().unwrap_or(NOBODY)).collect();
+            let winners = Winners { pattern: p, of_row: Arc::new(of_row), width: 1 };
+            vec![Example::of(&[&[7, 1]], move |v| apply(GiveWinners(winners.clone()), &[&v[0]]))]
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::Device;
     use crate::tensor::testing::{check_gradients, random, random_pattern};
-    use candle_core::Device;
 
     #[test]
     fn softmax_rows_sum_to_one_and_survive_large_scores() {

@@ -41,25 +41,25 @@ fn detected() -> Level {
 
 /// Declares a function whose body is compiled for AVX-512 and AVX2 as well and chosen at run time.
 macro_rules! simd_dispatch {
-    ($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
+    ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$generic:ident: $bound:ident>)? ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         $(#[$meta])*
         #[allow(clippy::too_many_arguments)]
-        $vis fn $name($($arg: $ty),*) $(-> $ret)? {
+        $vis fn $name $(<$generic: $bound>)? ($($arg: $ty),*) $(-> $ret)? {
             #[inline(always)]
             #[allow(clippy::too_many_arguments)]
-            fn portable($($arg: $ty),*) $(-> $ret)? $body
+            fn portable $(<$generic: $bound>)? ($($arg: $ty),*) $(-> $ret)? $body
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
             #[allow(clippy::too_many_arguments)]
-            fn avx512($($arg: $ty),*) $(-> $ret)? {
+            fn avx512 $(<$generic: $bound>)? ($($arg: $ty),*) $(-> $ret)? {
                 portable($($arg),*)
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             #[allow(clippy::too_many_arguments)]
-            fn avx2($($arg: $ty),*) $(-> $ret)? {
+            fn avx2 $(<$generic: $bound>)? ($($arg: $ty),*) $(-> $ret)? {
                 portable($($arg),*)
             }
 

@@ -1,16 +1,78 @@
 //! Finite differences and random tensors for the tests of this crate.
 
-use candle_core::{Device, Result, Tensor, Var};
 use gnarl_graph::{CsrMatrix, random::stream};
 use rand::RngExt;
 
-use super::Operator;
+use super::{Device, Operator, Result, Tensor, Var};
 
 /// Values uniform in [-1, 1].
 pub fn random(shape: &[usize], seed: u64) -> Tensor {
     let mut rng = stream(seed, "test tensor", 0);
     let values: Vec<f32> = (0..shape.iter().product()).map(|_| rng.random_range(-1.0..1.0)).collect();
     Tensor::from_vec(values, shape, &Device::Cpu).unwrap()
+}
+
+/// The same in double precision.
+pub fn random_wide(shape: &[usize], seed: u64) -> Tensor {
+    let mut rng = stream(seed, "test tensor", 1);
+    let values: Vec<f64> = (0..shape.iter().product()).map(|_| rng.random_range(-1.0..1.0)).collect();
+    Tensor::from_vec(values, shape, &Device::Cpu).unwrap()
+}
+
+/// Inputs of an operation and how it is called: what its gradients are tried on.
+pub struct Example {
+    /// In double precision.
+    pub inputs: Vec<Tensor>,
+    /// The operation, perhaps among others.
+    pub function: Function,
+    /// How far inputs are moved for a difference, and how far that may lie from the gradient.
+    pub step: f64,
+    /// As above.
+    pub tolerance: f64,
+}
+
+type Function = Box<dyn Fn(&[Tensor]) -> Result<Tensor>>;
+
+/// What every operation brings along.
+pub trait Examples {
+    /// Odd shapes among them: empty ones, one row, one column, a width that no register has.
+    fn examples() -> Vec<Example>;
+}
+
+impl Example {
+    /// On given inputs.
+    pub fn on(inputs: Vec<Tensor>, function: impl Fn(&[Tensor]) -> Result<Tensor> + 'static) -> Self {
+        Self { inputs, function: Box::new(function), step: 1e-5, tolerance: 1e-6 }
+    }
+
+    /// On random inputs of these shapes.
+    pub fn of(shapes: &[&[usize]], function: impl Fn(&[Tensor]) -> Result<Tensor> + 'static) -> Self {
+        let inputs = shapes.iter().enumerate().map(|(i, shape)| random_wide(shape, 17 + i as u64));
+        Self::on(inputs.collect(), function)
+    }
+
+    /// The same with every input moved away from zero, where a function has a kink or a pole.
+    pub fn off_zero(mut self) -> Self {
+        let moved = |x: &Tensor| (x + (x.sign().unwrap() * 0.1).unwrap()).unwrap();
+        self.inputs = self.inputs.iter().map(moved).collect();
+        self
+    }
+
+    /// The same with positive inputs.
+    pub fn positive(mut self) -> Self {
+        self.inputs = self.inputs.iter().map(|x| (x.abs().unwrap() + 0.1).unwrap()).collect();
+        self
+    }
+}
+
+/// A function on one input of each of the shapes that kernels may stumble over.
+pub fn on_odd_shapes(function: impl Fn(&Tensor) -> Result<Tensor> + Clone + 'static) -> Vec<Example> {
+    let shapes: [&[usize]; 6] = [&[], &[0, 3], &[1, 5], &[4, 1], &[3, 17], &[2, 3, 4]];
+    let on = |shape: &&[usize]| {
+        let function = function.clone();
+        Example::of(&[shape], move |v| function(&v[0]))
+    };
+    shapes.iter().map(on).collect()
 }
 
 /// An operator whose entries are there with probability `density`.

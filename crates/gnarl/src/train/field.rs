@@ -7,10 +7,9 @@
 
 use std::sync::Arc;
 
-use candle_core::Result;
-
 use super::Targets;
 use crate::nn::{Input, Propagation};
+use crate::tensor::Result;
 
 /// Share of the whole graph's message passing above which the restriction is not worth its own making.
 const WORTH_BELOW: f64 = 0.9;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use candle_core::{Device, Result, Tensor};
+use crate::tensor::{Device, Result, Tensor};
 
 use super::Targets;
 use crate::tensor::soft_cross_entropy;
@@ -53,7 +53,7 @@ impl Mixing {
             mixed_cross_entropy(&self.mix(&scores.index_select(&items, 0)?)?, &targets.classes, &mixed_in)
         };
         let mut losses = scores.iter().map(of_answer);
-        let Some(first) = losses.next() else { candle_core::bail!("a model that answers nowhere") };
+        let Some(first) = losses.next() else { crate::tensor::bail!("a model that answers nowhere") };
         losses.try_fold(first?, |sum, loss| sum + loss?)
     }
 }

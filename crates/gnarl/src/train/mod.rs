@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use candle_core::Tensor;
-use candle_core::backprop::GradStore;
 use gnarl_graph::random::mix;
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
@@ -21,7 +19,7 @@ pub use mixing::{MixedIn, Mixer, Mixing, mixed_cross_entropy};
 
 use crate::error::{Error, Result};
 use crate::nn::{Group, Input, Network, Param, Params, Pass, Propagation};
-use crate::tensor::{Adam, AdamSettings, masked_cross_entropy};
+use crate::tensor::{Adam, AdamSettings, GradStore, Tensor, masked_cross_entropy};
 
 /// How a network is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -321,17 +319,17 @@ pub trait Model {
 
     /// Class scores before the softmax, one matrix for each place where it answers. Of a restricted problem
     /// ([`Propagation::rounds`]) at least the rows of the targets, which come first.
-    fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> candle_core::Result<Vec<Tensor>>;
+    fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> crate::tensor::Result<Vec<Tensor>>;
 
     /// Chooses what depends on the data before the first step: it is shown the training items.
-    fn start(&self, _propagation: &Propagation, _x: &Input) -> candle_core::Result<()> {
+    fn start(&self, _propagation: &Propagation, _x: &Input) -> crate::tensor::Result<()> {
         Ok(())
     }
 
     /// What training minimises: the cross-entropy, summed over the answers.
-    fn loss(&self, scores: &[Tensor], targets: &Targets) -> candle_core::Result<Tensor> {
+    fn loss(&self, scores: &[Tensor], targets: &Targets) -> crate::tensor::Result<Tensor> {
         let mut losses = scores.iter().map(|scores| masked_cross_entropy(scores, &targets.items, &targets.classes));
-        let Some(first) = losses.next() else { candle_core::bail!("a model that answers nowhere") };
+        let Some(first) = losses.next() else { crate::tensor::bail!("a model that answers nowhere") };
         losses.try_fold(first?, |sum, loss| sum + loss?)
     }
 }
@@ -345,11 +343,11 @@ impl Model for Network {
         self.reach()
     }
 
-    fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> candle_core::Result<Vec<Tensor>> {
+    fn scores(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> crate::tensor::Result<Vec<Tensor>> {
         Ok(vec![self.forward(propagation, x, pass)?])
     }
 
-    fn start(&self, propagation: &Propagation, x: &Input) -> candle_core::Result<()> {
+    fn start(&self, propagation: &Propagation, x: &Input) -> crate::tensor::Result<()> {
         let Some(gain) = self.gain() else { return Ok(()) };
         let weights = self.params().weights()?.detached();
         gain.start(self.params(), &self.forward(propagation, x, &Pass::evaluation(&weights))?)
@@ -435,6 +433,8 @@ impl<M: Model> Course for WholeGraph<'_, M> {
             Some(mixing) => mixing.loss(&scores, &self.train_on.targets)?,
             None => self.model.loss(&scores, &self.train_on.targets)?,
         };
+        // Whoever holds the scores holds all they were computed from.
+        drop(scores);
         gradients(loss, pass)
     }
 
@@ -554,16 +554,16 @@ fn is_worth_keeping(keep: Keep, kept: &Option<Kept>, now: Option<Validation>) ->
 /// A loss with the penalties that its pass noted, and its gradients.
 pub fn gradients(loss: Tensor, pass: &Pass<'_>) -> Result<(f32, GradStore)> {
     let loss = pass.take_penalties().iter().try_fold(loss, |sum, penalty| sum + penalty)?;
-    Ok((loss.to_scalar::<f32>()?, loss.backward()?))
+    Ok((loss.to_scalar::<f32>()?, loss.into_gradients()?))
 }
 
 /// A copy of every value.
-fn snapshot(trained: &[Param]) -> candle_core::Result<Vec<Tensor>> {
+fn snapshot(trained: &[Param]) -> crate::tensor::Result<Vec<Tensor>> {
     trained.iter().map(|p| p.var.as_tensor().copy()).collect()
 }
 
 /// Puts a snapshot back.
-fn restore(trained: &[Param], snapshot: &[Tensor]) -> candle_core::Result<()> {
+fn restore(trained: &[Param], snapshot: &[Tensor]) -> crate::tensor::Result<()> {
     trained.iter().zip(snapshot).try_for_each(|(p, value)| p.var.set(value))
 }
 

@@ -12,10 +12,12 @@
 mod orthonormal;
 mod parseval;
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::names::Choice;
 use serde::{Deserialize, Serialize};
 
+use crate::tensor::{Result, Tensor};
+
+pub(crate) use orthonormal::Bjorck;
 pub use orthonormal::{Orthonormal, Scaling, departure, orthonormal};
 pub use parseval::Parseval;
 

@@ -10,11 +10,12 @@
 
 use std::sync::OnceLock;
 
-use candle_core::{CpuStorage, CustomOp1, DType, Device, Layout, Result, Shape, Tensor, bail};
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::Constraint;
+use crate::tensor::tape::{Computed, Gradients, Operation, Sinks, apply};
+use crate::tensor::{DType, Device, Result, Tensor, bail};
 
 gnarl_graph::named! {
     /// What the weights are divided by before the iteration, which converges where all singular values are below sqrt 3.
@@ -82,15 +83,19 @@ impl Constraint for Orthonormal {
 }
 
 impl Orthonormal {
+    /// `c_j = (-1)^j C(-1/2, j)` from j = 1 on; `c_j / c_{j-1} = (2j - 1) / 2j`.
+    fn coefficients(&self) -> Vec<f64> {
+        let next = |c: &mut f64, j: usize| {
+            *c *= (2 * j - 1) as f64 / (2 * j) as f64;
+            Some(*c)
+        };
+        (1..=self.order).scan(1.0, next).collect()
+    }
+
     /// What the iteration multiplies a singular value of `sqrt(lambda)` by, and that factor's derivative by `lambda`.
     fn factor(&self, lambda: f64, scale: f64) -> (f64, f64) {
-        // Σ c_j q^j with c_j = (-1)^j C(-1/2, j), by Horner from the highest term; c_j / c_{j-1} = (2j - 1) / 2j.
-        let coefficients: Vec<f64> = (1..=self.order)
-            .scan(1.0, |c, j| {
-                *c *= (2 * j - 1) as f64 / (2 * j) as f64;
-                Some(*c)
-            })
-            .collect();
+        // Σ c_j q^j by Horner from the highest term.
+        let coefficients = self.coefficients();
         let series = |q: f64| {
             let (mut value, mut slope) = (0.0, 0.0);
             for c in coefficients.iter().rev().chain([&1.0]) {
@@ -118,7 +123,7 @@ pub fn orthonormal(weight: &Tensor, settings: Orthonormal) -> Result<Tensor> {
     if rows < cols {
         return orthonormal(&weight.t()?.contiguous()?, settings)?.t()?.contiguous();
     }
-    weight.apply_op1(Bjorck { settings, decomposition: OnceLock::new() })
+    apply(Bjorck { settings, decomposition: OnceLock::new() }, &[weight])
 }
 
 /// `|WᵀW - I|` in the Frobenius norm, along the shorter side: zero for an orthonormal matrix.
@@ -139,7 +144,7 @@ fn gram(weight: &Tensor) -> Result<Vec<f64>> {
 
 /// The projection of one weight, with what its derivative needs.
 #[derive(Debug)]
-struct Bjorck {
+pub(crate) struct Bjorck {
     settings: Orthonormal,
     decomposition: OnceLock<Decomposition>,
 }
@@ -148,6 +153,8 @@ struct Bjorck {
 #[derive(Debug)]
 struct Decomposition {
     size: usize,
+    /// What the weights were divided by.
+    scale: f64,
     vectors: Vec<f64>,
     projector: Vec<f64>,
     differences: Vec<f64>,
@@ -188,7 +195,7 @@ impl Decomposition {
             row.iter_mut().zip(&factors).for_each(|(v, (factor, _))| *v *= factor);
         }
         let projector = times(size, &scaled, &columns);
-        Ok(Self { size, vectors, projector, differences })
+        Ok(Self { size, scale, vectors, projector, differences })
     }
 
     /// The gradient by the Gram matrix, from that by the projector.
@@ -218,38 +225,82 @@ fn transpose(n: usize, a: &[f64]) -> Vec<f64> {
     (0..n * n).map(|k| a[k % n * n + k / n]).collect()
 }
 
-/// A square matrix in single precision.
-fn square(n: usize, values: &[f64]) -> Result<Tensor> {
-    Tensor::from_iter(values.iter().map(|&v| v as f32), &Device::Cpu)?.reshape((n, n))
+/// A square matrix in the precision of the weights.
+fn square(n: usize, values: &[f64], dtype: DType) -> Result<Tensor> {
+    Tensor::from_slice(values, (n, n), &Device::Cpu)?.to_dtype(dtype)
 }
 
-impl CustomOp1 for Bjorck {
+impl Bjorck {
+    /// The iteration itself, step by step, by the scale that the decomposition found.
+    fn by_steps(&self, weight: &Tensor, scale: f64) -> Result<Tensor> {
+        let mut w = weight.to_dtype(DType::F64)?.affine(1.0 / scale, 0.0)?;
+        let eye = Tensor::eye(w.dim(1)?, DType::F64, weight.device())?;
+        for _ in 0..self.settings.iterations {
+            let q = eye.sub(&w.t()?.matmul(&w)?)?;
+            let (mut sum, mut power) = (eye.clone(), eye.clone());
+            for c in self.settings.coefficients() {
+                power = power.matmul(&q)?;
+                sum = sum.add(&power.affine(c, 0.0)?)?;
+            }
+            w = w.matmul(&sum)?;
+        }
+        w.to_dtype(weight.dtype())
+    }
+
+    fn decomposition(&self) -> Result<&Decomposition> {
+        match self.decomposition.get() {
+            Some(decomposition) => Ok(decomposition),
+            None => bail!("bjorck: backward before forward"),
+        }
+    }
+}
+
+impl Operation for Bjorck {
     fn name(&self) -> &'static str {
         "bjorck"
     }
 
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (Some((from, to)), Ok(values)) = (layout.contiguous_offsets(), storage.as_slice::<f32>()) else {
-            bail!("an orthonormal weight must be a contiguous matrix of f32")
-        };
-        let (rows, cols) = layout.shape().dims2()?;
-        let weight = Tensor::from_slice(&values[from..to], (rows, cols), &Device::Cpu)?;
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let weight = inputs[0].detach();
+        let (rows, cols) = weight.dims2()?;
         let decomposition = Decomposition::new(rows, &gram(&weight)?, self.settings)?;
-        let projected = weight.matmul(&square(cols, &decomposition.projector)?)?;
+        let projected = weight.matmul(&square(cols, &decomposition.projector, weight.dtype())?)?;
         // A second call would find the same.
         let _ = self.decomposition.set(decomposition);
-        Ok((CpuStorage::F32(projected.flatten_all()?.to_vec1::<f32>()?), layout.shape().clone()))
+        Ok(projected)
     }
 
-    fn bwd(&self, weight: &Tensor, _projected: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        let Some(decomposition) = self.decomposition.get() else { bail!("bjorck: backward before forward") };
-        let n = decomposition.size;
-        let weight = weight.detach();
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        let scale = self.decomposition()?.scale;
+        at.by_parts(grad, |inputs| self.by_steps(&inputs[0], scale))
+    }
+
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let (decomposition, weight) = (self.decomposition()?, &at.inputs[0]);
+        let (n, dtype) = (decomposition.size, weight.dtype());
         // Y = W P with P = p(WᵀW): dW = dY P + 2 W dG.
-        let by_projector = weight.t()?.matmul(grad)?.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
-        let by_gram = square(n, &decomposition.by_gram(&by_projector))?;
-        let direct = grad.matmul(&square(n, &decomposition.projector)?)?;
-        Ok(Some((direct + (weight.matmul(&by_gram)? * 2.0)?)?))
+        let by_projector = weight.t()?.matmul(&grad)?.to_dtype(DType::F64)?.flatten_all()?.to_vec1::<f64>()?;
+        let by_gram = square(n, &decomposition.by_gram(&by_projector), dtype)?;
+        let direct = grad.matmul(&square(n, &decomposition.projector, dtype)?)?;
+        to.give(0, (direct + (weight.matmul(&by_gram)? * 2.0)?)?)
+    }
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples};
+
+    impl Examples for Bjorck {
+        fn examples() -> Vec<Example> {
+            let settings = [(1, 2), (3, 1), (2, 4)];
+            let on = |(order, iterations)| {
+                let settings = Orthonormal { order, iterations, scaling: Scaling::Published };
+                [[7, 3], [3, 7], [4, 4], [1, 1]]
+                    .map(|shape| Example::of(&[&shape], move |v| orthonormal(&v[0], settings)))
+            };
+            settings.into_iter().flat_map(on).collect()
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Parseval regularisation (Cissé et al. 2017): after every update, `W ← (1 + β) W - β W WᵀW`, a gradient step on
 //! `|WᵀW - I|²`. Of a wide matrix the rows are drawn together, of a tall one the columns.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::names::{Choice, Setting};
 use serde::{Deserialize, Serialize};
 
 use super::Constraint;
+use crate::tensor::{Result, Tensor};
 
 /// Settings of the step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

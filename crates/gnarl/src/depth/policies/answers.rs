@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use candle_core::Tensor;
 use gnarl_graph::DenseMatrix;
 
 use crate::depth::fit;
 use crate::error::Result;
+use crate::tensor::Tensor;
 use crate::train::{Targets, argmax};
 
 /// The answers of every exit.
@@ -154,7 +154,7 @@ impl Chosen {
             Some(scores) => scores.clone(),
             None => {
                 let flat = of_exits.iter().map(|s| s.flatten_all()?.to_vec1::<f32>());
-                let flat = flat.collect::<candle_core::Result<Vec<_>>>()?;
+                let flat = flat.collect::<crate::tensor::Result<Vec<_>>>()?;
                 let row = |(item, &exit): (usize, &usize)| flat[exit][item * classes..(item + 1) * classes].to_vec();
                 self.exits.iter().enumerate().flat_map(row).collect()
             }

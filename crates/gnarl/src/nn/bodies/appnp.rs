@@ -1,7 +1,6 @@
 //! APPNP (Gasteiger et al. 2019): a two-layer perceptron, then personalised propagation
 //! `H ← (1 - α) Φ H + α H_0`.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use crate::nn::body::Body;
@@ -9,6 +8,7 @@ use crate::nn::entry::{Entry, NetworkOption, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
+use crate::tensor::{Result, Tensor};
 
 use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationSteps, Teleport};
 

@@ -4,7 +4,6 @@
 //! With scores z the vote is `(K - 1) (z_k - mean z)`: the normaliser of the softmax cancels. How the learners are trained, one
 //! after the other on reweighted nodes, is in [`depth::adagcn`](crate::depth::adagcn).
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use crate::nn::body::Body;
@@ -12,7 +11,7 @@ use crate::nn::entry::{Entry, NetworkOption, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Params, Pass};
-use crate::tensor::{add_bias, relu_dropout};
+use crate::tensor::{Result, Tensor, add_bias, relu_dropout};
 
 use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
@@ -93,7 +92,7 @@ fn votes(scores: &Tensor) -> Result<Tensor> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle_core::Device;
+    use crate::tensor::Device;
 
     /// Probabilities 1/2, 1/4, 1/4: logs -1, -2, -2 in units of ln 2, their mean -5/3, twice the differences 4/3, -2/3, -2/3.
     #[test]

@@ -4,7 +4,6 @@
 //! then a linear map; dropout after every ReLU, but `h_0` enters the residuals whole. As PyTorch Geometric's `GCN2Conv` with
 //! shared weights. With no layer it is a two-layer perceptron.
 
-use candle_core::{DType, Device, Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use crate::nn::body::{Body, EMBEDDING_SITE, first_rows};
@@ -13,7 +12,7 @@ use crate::nn::init::Init;
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Group, ParamId, Params, Pass};
-use crate::tensor::{dropout, relu_dropout};
+use crate::tensor::{DType, Device, Result, Tensor, dropout, relu_dropout};
 
 use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 

@@ -4,7 +4,6 @@
 //! The thesis' GPR-GIN is not defined there. Here the rounds are GIN layers: `H_0 = relu(X W + b)`,
 //! `H_k = dropout(relu(GIN_k(H_{k-1})))`, and a linear map of `Σ γ_k H_k`.
 
-use candle_core::{Device, Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use crate::nn::body::{Body, EMBEDDING_SITE, first_rows};
@@ -14,6 +13,7 @@ use crate::nn::init::Init;
 use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Group, ParamId, Params, Pass};
+use crate::tensor::{Device, Result, Tensor};
 
 use NetworkOption::{BatchNorm, Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 

@@ -1,6 +1,5 @@
 //! H2GCN (Zhu et al. 2020): an embedding, rounds over one and two hops, everything side by side, then a linear map.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use crate::nn::body::Body;
@@ -8,7 +7,7 @@ use crate::nn::entry::{Entry, NetworkOption, Plan, UsualOperator};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
-use crate::tensor::{dropout, relu};
+use crate::tensor::{Result, Tensor, dropout, relu};
 
 use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
@@ -52,7 +51,7 @@ impl Body for H2gcn {
     }
 
     fn latent(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Input> {
-        let Some(two_hop) = &propagation.two_hop else { candle_core::bail!("h2gcn needs the two-hop operator") };
+        let Some(two_hop) = &propagation.two_hop else { crate::tensor::bail!("h2gcn needs the two-hop operator") };
         let mut last = relu(&self.embed.forward(x, pass)?)?;
         let mut all = vec![last.clone()];
         for _ in 0..self.rounds {

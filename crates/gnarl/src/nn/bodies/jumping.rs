@@ -9,7 +9,6 @@
 //! As PyTorch Geometric's `JumpingKnowledge`: the LSTM has `L · hidden / 2` units in each direction. The layers are GCN's or GIN's. With
 //! no layer it is a linear map of the features.
 
-use candle_core::{DType, Device, Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use crate::nn::body::{Body, first_rows};
@@ -20,6 +19,7 @@ use crate::nn::init::Init;
 use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{Params, Pass};
+use crate::tensor::{DType, Device, Result, Tensor};
 
 use NetworkOption::{BatchNorm, Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
@@ -145,7 +145,7 @@ impl Body for Jumping {
         let joined = match &self.join {
             Join::Cat => Tensor::cat(&all, 1)?,
             // Of equal entries each gets a part of the gradient; the zeros of ReLU, which are most of them, pass none
-            // on. The later layer comes first: candle's maximum keeps a NaN of its first argument alone.
+            // on.
             Join::Max => all[1..].iter().try_fold(all[0].clone(), |largest, h| h.maximum(&largest))?,
             Join::Lstm(attention) => attention.forward(&all, pass)?,
         };

@@ -7,7 +7,6 @@
 //! layer's Gaussians near the standard one by a divergence; predicting takes the mean. The decay of the paper's loss is left to the
 //! training's own, so that networks compared without decay have none.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use crate::nn::body::{Body, NOISE_SITES};
@@ -15,7 +14,7 @@ use crate::nn::entry::{Entry, NetworkOption, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
-use crate::tensor::{Operator, dropout, relu};
+use crate::tensor::{Operator, Result, Tensor, dropout, relu};
 
 use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
@@ -105,7 +104,7 @@ impl Body for Rgcn {
             mean = Input::Dense(dropout(&m, pass.dropout(self.dropout, site))?);
             variance = Input::Dense(dropout(&v, pass.dropout(self.dropout, site + 1))?);
         }
-        candle_core::bail!("a network has at least one layer")
+        crate::tensor::bail!("a network has at least one layer")
     }
 
     fn input_maps(&self) -> Vec<ParamId> {
@@ -132,7 +131,7 @@ mod tests {
         plant(network.params(), "layers.0.mean.weight", &[1.0]);
         plant(network.params(), "layers.0.variance.weight", &[0.5]);
         let a = crate::nn::testing::adjacency(&path());
-        let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &candle_core::Device::Cpu).unwrap());
+        let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &crate::tensor::Device::Cpu).unwrap());
         let weights = network.params().weights().unwrap();
         let y = network.forward(&a.into(), &x, &Pass::evaluation(&weights)).unwrap();
         // Variances 0.5, 0, 2; messages: 1 e^-0.5, elu(-2) = e^-2 - 1, 4 e^-2.

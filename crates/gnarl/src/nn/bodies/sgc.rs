@@ -1,6 +1,5 @@
 //! SGC (Wu et al. 2019): `Φ^layers X W + b`.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use crate::nn::body::Body;
@@ -8,6 +7,7 @@ use crate::nn::entry::{Entry, NetworkOption, Plan};
 use crate::nn::layer::Propagation;
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
+use crate::tensor::{Result, Tensor};
 
 use NetworkOption::{InputDropout, Layers, OrthogonalStart};
 

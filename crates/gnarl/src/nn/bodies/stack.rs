@@ -1,7 +1,6 @@
 //! Layer, ReLU, dropout, layer, …: the last layer gives the scores, or a linear map after it, `output`. A perceptron of
 //! depth 0 is one linear map; PNA has a linear embedding first.
 
-use candle_core::{Result, Tensor};
 use gnarl_graph::random::Rng;
 
 use crate::nn::body::{Body, EMBEDDING_SITE, NOISE_SITES};
@@ -9,7 +8,7 @@ use crate::nn::entry::{BuildLayer, Entry, NetworkOption, Place, Plan};
 use crate::nn::layer::{Layer, Propagation};
 use crate::nn::linear::{Input, Linear};
 use crate::nn::params::{ParamId, Params, Pass};
-use crate::tensor::{Dropout, Operator};
+use crate::tensor::{Dropout, Operator, Result, Tensor};
 
 /// The entry of a stack of such layers.
 pub(in crate::nn) const fn entry(
@@ -34,7 +33,7 @@ struct Stack {
 
 fn build(plan: &Plan, params: &mut Params, rng: &mut Rng) -> Result<Box<dyn Body>> {
     let Entry { layer: Some(layer), embedded, uses_operator, .. } = *plan.entry else {
-        candle_core::bail!("{} is not a stack of layers", plan.entry.name)
+        crate::tensor::bail!("{} is not a stack of layers", plan.entry.name)
     };
     let count = plan.layers.max(1);
     let first = if embedded { plan.hidden } else { plan.in_dim };
@@ -66,7 +65,7 @@ impl Stack {
         pass: &Pass<'_>,
     ) -> Result<(Input, &'a dyn Layer, &'a Operator)> {
         let Some((last, others)) = self.layers.split_last() else {
-            candle_core::bail!("a network has at least one layer")
+            crate::tensor::bail!("a network has at least one layer")
         };
         let mut x = match &self.embed {
             Some(embed) => {

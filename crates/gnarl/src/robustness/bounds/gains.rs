@@ -1,9 +1,8 @@
 //! How far linear maps stretch rows, in L1, L2 and L-infinity.
 
-use candle_core::{DType, Tensor};
-
 use crate::error::Result;
 use crate::perturb::Norm;
+use crate::tensor::{DType, Tensor};
 
 /// Widest side of a matrix whose largest singular value is computed; beyond, `sqrt(||W||_1 ||W||_inf)` is above it.
 const WIDEST: usize = 2048;
@@ -92,7 +91,7 @@ fn spectral_norm(w: &Tensor, row_sum: f64, col_sum: f64) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle_core::Device;
+    use crate::tensor::Device;
 
     /// W = [[3, 0], [4, 5]]: rows of L1 norms 3 and 9, columns of 7 and 5, WᵀW with eigenvalues 45 and 5.
     #[test]

@@ -22,7 +22,7 @@ pub(super) struct Ending {
 
 impl Ending {
     /// Of a classifier of graphs, whose head has this weight.
-    pub fn new(model: &WhiteBox, head: &candle_core::Tensor) -> Result<Option<Self>> {
+    pub fn new(model: &WhiteBox, head: &crate::tensor::Tensor) -> Result<Option<Self>> {
         let Some(classifier) = model.graph_classifier() else { return Ok(None) };
         let (readout, width) = (classifier.config().readout, classifier.latent_dim());
         Ok(Some(Self { readout, head: Gains::of(head)?, width }))

@@ -39,7 +39,6 @@ mod structure;
 #[cfg(test)]
 mod testing;
 
-use candle_core::{DType, Tensor};
 use gnarl_graph::{Error as GraphError, Graph, named};
 use serde::Serialize;
 
@@ -55,6 +54,7 @@ use crate::error::{Error, Result};
 use crate::nn::{Backbone, Input, Pass};
 use crate::perturb::Norm;
 use crate::perturb::ball::check_radius;
+use crate::tensor::{DType, Tensor};
 
 /// For a forward pass in f32.
 const SLACK: f64 = 1.0 + 1e-5;

@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 
-use candle_core::Tensor;
-
 use super::not_covered;
 use crate::classifier::WhiteBox;
 use crate::error::Result;
 use crate::nn::{Backbone, Input};
-use crate::tensor::Operator;
+use crate::tensor::{Operator, Tensor};
 
 /// The linear maps of a network by their place.
 pub(super) struct Plan<'a> {

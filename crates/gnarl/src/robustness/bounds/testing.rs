@@ -1,6 +1,5 @@
 //! Networks to bound, and attempts to break their bounds.
 
-use candle_core::{Device, Tensor, Var};
 use gnarl_graph::operator::ClassicalOperator as Op;
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{DenseMatrix, Features, Graph};
@@ -13,6 +12,7 @@ use crate::nn::{Backbone, Input, Network, NetworkConfig, Shape};
 use crate::operator::OperatorChoice;
 use crate::perturb::{Ball, Norm, Sampler};
 use crate::robustness::answer::{Answer, Moved};
+use crate::tensor::{Device, Tensor, Var};
 
 pub const NORMS: [Norm; 3] = [Norm::L1, Norm::L2, Norm::Infinity];
 pub const EPSILON: f64 = 0.7;

@@ -2,18 +2,23 @@
 
 use std::sync::{Arc, OnceLock};
 
-use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tensor, TensorId};
-
 use super::Operator;
-use super::gather::{permuted, product};
-use crate::tensor::activation::{Dropout, relu_dropout_gradient};
-use crate::tensor::bias::column_sums;
+use super::gather::{check, permuted, product, product_to};
+use crate::tensor::activation::{Dropout, before_activation, relu_dropout};
+use crate::tensor::array::{Tensor, TensorId};
+use crate::tensor::bias::column_sums_to;
+use crate::tensor::element::{Float, by_precision};
+use crate::tensor::fault::Result;
+use crate::tensor::kernels::Rows;
 use crate::tensor::pattern::Pattern;
+use crate::tensor::tape::{Computed, Gradients, Operation, Sinks, apply};
 
 /// Values that never change, with what is made of them on first use.
 #[derive(Debug)]
 pub(super) struct Constants {
     pub(super) values: Vec<f32>,
+    /// The same in double precision.
+    wide: OnceLock<Vec<f64>>,
     /// Whether the operator is known to be its own transpose.
     pub(super) symmetric: bool,
     transposed: OnceLock<Arc<Constants>>,
@@ -32,6 +37,7 @@ impl Constants {
     pub(super) fn with_symmetry(values: Vec<f32>, symmetric: bool) -> Arc<Self> {
         Arc::new(Self {
             values,
+            wide: OnceLock::new(),
             symmetric,
             transposed: OnceLock::new(),
             head: OnceLock::new(),
@@ -39,6 +45,10 @@ impl Constants {
             applied: OnceLock::new(),
             aggregated: OnceLock::new(),
         })
+    }
+
+    fn of<T: Float>(&self) -> &[T] {
+        T::pick(&self.values, || self.wide.get_or_init(|| self.values.iter().map(|&v| f64::from(v)).collect()))
     }
 
     fn transposed(&self, pattern: &Pattern) -> Arc<Constants> {
@@ -49,7 +59,8 @@ impl Constants {
 }
 
 /// `P · x (+ bias)` with constant values, activated if asked; the gradient to x is `Pᵀ · g`.
-pub(super) struct ApplyConstant {
+#[derive(Clone)]
+pub(crate) struct ApplyConstant {
     pub(super) pattern: Arc<Pattern>,
     pub(super) values: Arc<Constants>,
     activation: Option<Dropout>,
@@ -60,6 +71,10 @@ impl ApplyConstant {
         Self { pattern: pattern.clone(), values: values.clone(), activation }
     }
 
+    pub(super) fn rows<T: Float>(&self) -> Rows<'_, T> {
+        Rows { pattern: &self.pattern, values: self.values.of(), heads: 1 }
+    }
+
     pub(super) fn transposed(&self) -> Self {
         if self.values.symmetric {
             return Self::new(&self.pattern, &self.values, None);
@@ -67,37 +82,84 @@ impl ApplyConstant {
         let values = self.values.transposed(&self.pattern);
         Self { pattern: self.pattern.transposed().pattern.clone(), values, activation: None }
     }
+
+    /// The product outside any gradient.
+    pub(super) fn product(&self, x: &Tensor) -> Result<Tensor> {
+        self.forward(std::slice::from_ref(x))
+    }
+
+    /// Adds the product with `x` to the gradient of input `i`.
+    pub(super) fn product_to(&self, x: &Tensor, i: usize, to: &mut Sinks<'_>) -> Result<()> {
+        let (_, width) = check(&self.pattern, 1, x, None)?;
+        by_precision!(self.name(), x.dtype(), T => {
+            let x = x.values::<T>()?;
+            // SAFETY: every row is written.
+            unsafe { to.fill::<T>(i, |target| product_to(self.rows(), &x, width, target)) }
+        })
+    }
 }
 
-impl CustomOp1 for ApplyConstant {
+impl Operation for ApplyConstant {
     fn name(&self) -> &'static str {
         "operator"
     }
 
-    fn cpu_fwd(&self, x: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        product(&self.pattern, &self.values.values, 1, (x, layout), None, self.activation)
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            product::<T>(self.rows(), &inputs[0], inputs.get(1), self.activation)
+        })
     }
 
-    fn bwd(&self, _x: &Tensor, _result: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
-        Ok(Some(grad.contiguous()?.apply_op1_no_bwd(&self.transposed())?))
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        if let Some(dropout) = self.activation {
+            let plain = Self { activation: None, ..self.clone() };
+            return at.by_parts(grad, |inputs| {
+                let inputs: Vec<&Tensor> = inputs.iter().collect();
+                relu_dropout(&apply(plain, &inputs)?, dropout)
+            });
+        }
+        let mut shares = vec![at.to(0, || apply(self.transposed(), &[grad]))?];
+        if at.inputs.len() > 1 {
+            shares.push(at.to(1, || grad.sum(0))?);
+        }
+        Ok(shares)
+    }
+
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let grad = match self.activation {
+            Some(dropout) => before_activation(at.output, grad, dropout)?,
+            None => grad,
+        };
+        if at.inputs.len() > 1 {
+            column_sums_to(&grad, 1, to)?;
+        }
+        if to.wants(0) { self.transposed().product_to(&grad, 0, to) } else { Ok(()) }
     }
 }
 
-impl CustomOp2 for ApplyConstant {
-    fn name(&self) -> &'static str {
-        "operator with bias"
-    }
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples, random_pattern};
 
-    fn cpu_fwd(&self, x: &CpuStorage, lx: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
-        product(&self.pattern, &self.values.values, 1, (x, lx), Some((b, lb)), self.activation)
-    }
-
-    fn bwd(&self, x: &Tensor, _b: &Tensor, res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let grad = match self.activation {
-            Some(dropout) => relu_dropout_gradient(res, grad, dropout)?,
-            None => grad.contiguous()?,
-        };
-        let to_x = if x.track_op() { Some(grad.apply_op1_no_bwd(&self.transposed())?) } else { None };
-        Ok((to_x, Some(column_sums(&grad)?)))
+    impl Examples for ApplyConstant {
+        fn examples() -> Vec<Example> {
+            let mut examples = Vec::new();
+            for (rows, cols, width) in [(9, 7, 4), (1, 3, 1), (4, 1, 17), (0, 2, 3), (3, 3, 0)] {
+                let op = random_pattern(rows, cols, 0.4, 7);
+                let (x, b) = ([cols, width], [width]);
+                let (plain, active) = (op.clone(), op.clone());
+                let draw = Dropout { rate: 0.3, key: 5 };
+                examples.extend([
+                    Example::of(&[&x], move |v| op.apply(&v[0])),
+                    Example::of(&[&x, &b], move |v| plain.apply_with_bias(&v[0], Some(&v[1]))),
+                    Example::of(&[&x, &b], move |v| active.apply_activated(&v[0], &v[1], draw)),
+                ]);
+            }
+            let symmetric =
+                Operator::from_pattern(Arc::new(Pattern::new(2, vec![0, 1, 2], vec![1, 0]))).symmetry_noted();
+            examples.push(Example::of(&[&[2, 3]], move |v| symmetric.apply(&v[0])));
+            examples
+        }
     }
 }

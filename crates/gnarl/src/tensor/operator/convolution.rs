@@ -1,14 +1,15 @@
 //! Linear map, operator, ReLU and dropout as one operation: a hidden graph convolution.
 
-use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
-
 use super::constant::ApplyConstant;
 use super::gather::product;
 use super::{Operator, Values};
-use crate::tensor::activation::{Dropout, relu_dropout_gradient};
-use crate::tensor::bias::column_sums;
-use crate::tensor::dense::{by_transposed, product_of, transposed_by};
-use crate::tensor::{floats, matrix_shape};
+use crate::tensor::activation::{Dropout, before_activation, relu_dropout};
+use crate::tensor::array::Tensor;
+use crate::tensor::bias::column_sums_to;
+use crate::tensor::element::by_precision;
+use crate::tensor::fault::Result;
+use crate::tensor::ops::product::{by_transposed_to, transposed_by_to};
+use crate::tensor::tape::{Computed, Gradients, Operation, Sinks, apply};
 
 /// `dropout(relu(P · (X W) + b))` for constant P and X, as one operation: a hidden graph convolution on sparse features
 /// without the intermediate results, and their gradients, that separate operations would keep. `None` where P or X has
@@ -26,7 +27,7 @@ pub fn constant_convolution(
     };
     let (Some(operator), Some(features)) = (constant(operator), constant(features)) else { return Ok(None) };
     let op = ConstantConvolution { operator, features, activation: activation.check()? };
-    weight.contiguous()?.apply_op2(&bias.contiguous()?, op).map(Some)
+    apply(op, &[weight, bias]).map(Some)
 }
 
 /// `dropout(relu(P · (x W) + b))` for constant P and dense x, as one operation; `None` where P takes gradients.
@@ -40,94 +41,123 @@ pub fn dense_convolution(
     let Some(values) = operator.constants() else { return Ok(None) };
     let operator = ApplyConstant::new(&operator.pattern, values, None);
     let op = DenseConvolution { operator, activation: activation.check()? };
-    x.contiguous()?.apply_op3(&weight.contiguous()?, &bias.contiguous()?, op).map(Some)
+    apply(op, &[x, weight, bias]).map(Some)
 }
 
-struct DenseConvolution {
+pub(crate) struct DenseConvolution {
     operator: ApplyConstant,
     activation: Dropout,
 }
 
-impl CustomOp3 for DenseConvolution {
+impl Operation for DenseConvolution {
     fn name(&self) -> &'static str {
         "dense convolution"
     }
 
-    fn cpu_fwd(
-        &self,
-        x: &CpuStorage,
-        lx: &Layout,
-        w: &CpuStorage,
-        lw: &Layout,
-        b: &CpuStorage,
-        lb: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        let ((rows, inner), (w_rows, width)) = (matrix_shape(self.name(), lx)?, matrix_shape(self.name(), lw)?);
-        if inner != w_rows {
-            bail!("{}: {rows} × {inner} by {w_rows} × {width}", self.name());
-        }
-        let factors = (floats(self.name(), x, lx)?, floats(self.name(), w, lw)?);
-        let mapped = product_of(factors, (rows, inner, width));
-        let (mapped, layout) = (CpuStorage::F32(mapped), Layout::contiguous((rows, width)));
-        let values = &self.operator.values.values;
-        product(&self.operator.pattern, values, 1, (&mapped, &layout), Some((b, lb)), Some(self.activation))
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let mapped = inputs[0].detach().matmul(&inputs[1].detach())?;
+        by_precision!(self.name(), mapped.dtype(), T => {
+            product::<T>(self.operator.rows(), &mapped, Some(&inputs[2]), Some(self.activation))
+        })
     }
 
-    fn bwd(
-        &self,
-        x: &Tensor,
-        w: &Tensor,
-        _b: &Tensor,
-        result: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let grad = relu_dropout_gradient(result, grad, self.activation)?;
-        let to_bias = column_sums(&grad)?;
-        let to_mapped = grad.apply_op1_no_bwd(&self.operator.transposed())?;
-        let to_x = if x.track_op() { Some(by_transposed(&to_mapped, w)?) } else { None };
-        let to_w = if w.track_op() { Some(transposed_by(x, &to_mapped)?) } else { None };
-        Ok((to_x, to_w, Some(to_bias)))
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        at.by_parts(grad, |inputs| {
+            let mapped = inputs[0].matmul(&inputs[1])?;
+            relu_dropout(&apply(self.operator.clone(), &[&mapped, &inputs[2]])?, self.activation)
+        })
+    }
+
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let grad = before_activation(at.output, grad, self.activation)?;
+        column_sums_to(&grad, 2, to)?;
+        let to_mapped = self.operator.transposed().product(&grad)?;
+        drop(grad);
+        if to.wants(0) {
+            by_transposed_to(&to_mapped, &at.inputs[1], 0, to)?;
+        }
+        if to.wants(1) {
+            transposed_by_to(&at.inputs[0], &to_mapped, 1, to)?;
+        }
+        Ok(())
     }
 }
 
-struct ConstantConvolution {
+pub(crate) struct ConstantConvolution {
     operator: ApplyConstant,
     features: ApplyConstant,
     activation: Dropout,
 }
 
-impl CustomOp2 for ConstantConvolution {
+impl Operation for ConstantConvolution {
     fn name(&self) -> &'static str {
         "constant convolution"
     }
 
-    fn cpu_fwd(&self, w: &CpuStorage, lw: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
-        let (mapped, shape) = product(&self.features.pattern, &self.features.values.values, 1, (w, lw), None, None)?;
-        let layout = Layout::contiguous(shape);
-        let mapped = (&mapped, &layout);
-        product(&self.operator.pattern, &self.operator.values.values, 1, mapped, Some((b, lb)), Some(self.activation))
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let mapped = self.features.product(&inputs[0])?;
+        by_precision!(self.name(), mapped.dtype(), T => {
+            product::<T>(self.operator.rows(), &mapped, Some(&inputs[1]), Some(self.activation))
+        })
     }
 
-    fn bwd(
-        &self,
-        _w: &Tensor,
-        _b: &Tensor,
-        result: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let grad = relu_dropout_gradient(result, grad, self.activation)?;
-        let to_bias = column_sums(&grad)?;
-        let to_mapped = grad.apply_op1_no_bwd(&self.operator.transposed())?;
-        Ok((Some(to_mapped.apply_op1_no_bwd(&self.features.transposed())?), Some(to_bias)))
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        at.by_parts(grad, |inputs| {
+            let mapped = apply(self.features.clone(), &[&inputs[0]])?;
+            relu_dropout(&apply(self.operator.clone(), &[&mapped, &inputs[1]])?, self.activation)
+        })
+    }
+
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let grad = before_activation(at.output, grad, self.activation)?;
+        column_sums_to(&grad, 1, to)?;
+        if !to.wants(0) {
+            return Ok(());
+        }
+        let to_mapped = self.operator.transposed().product(&grad)?;
+        drop(grad);
+        self.features.transposed().product_to(&to_mapped, 0, to)
+    }
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples, random_pattern};
+
+    const DRAW: Dropout = Dropout { rate: 0.3, key: 5 };
+
+    impl Examples for ConstantConvolution {
+        fn examples() -> Vec<Example> {
+            let shapes = [(9, 6, 5), (1, 2, 1), (4, 3, 17)];
+            let on = |(nodes, features, width)| {
+                let (p, x) = (random_pattern(nodes, nodes, 0.4, 1), random_pattern(nodes, features, 0.4, 2));
+                let inputs: [&[usize]; 2] = [&[features, width], &[width]];
+                Example::of(&inputs, move |v| Ok(constant_convolution(&p, &x, &v[0], &v[1], DRAW)?.expect("constant")))
+            };
+            shapes.map(on).into()
+        }
+    }
+
+    impl Examples for DenseConvolution {
+        fn examples() -> Vec<Example> {
+            let shapes = [(9, 7, 6, 5), (1, 2, 1, 1), (3, 4, 2, 17), (2, 2, 0, 3)];
+            let on = |(rows, cols, features, width)| {
+                let p = random_pattern(rows, cols, 0.4, 1);
+                let inputs: [&[usize]; 3] = [&[cols, features], &[features, width], &[width]];
+                Example::of(&inputs, move |v| Ok(dense_convolution(&p, &v[0], &v[1], &v[2], DRAW)?.expect("constant")))
+            };
+            shapes.map(on).into()
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::Var;
     use crate::tensor::relu_dropout;
     use crate::tensor::testing::{assert_close, random, random_pattern};
-    use candle_core::Var;
 
     #[test]
     fn a_constant_convolution_is_its_parts() {

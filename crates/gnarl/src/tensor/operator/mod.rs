@@ -16,7 +16,6 @@ mod variable;
 
 use std::sync::Arc;
 
-use candle_core::{Device, Result, Tensor, bail};
 use gnarl_graph::CsrMatrix;
 
 pub use convolution::{constant_convolution, dense_convolution};
@@ -25,14 +24,24 @@ pub use variable::sampled_products;
 use self::constant::{ApplyConstant, Constants};
 use self::variable::ApplyVariable;
 use super::activation::{Dropout, relu_dropout};
+use super::array::Tensor;
+use super::element::Device;
 use super::factored::{Factored, Skeleton};
+use super::fault::{Result, bail};
 use super::pattern::Pattern;
+use super::tape::apply;
+
+/// For the list of operations.
+pub(crate) mod all {
+    pub(crate) use super::constant::ApplyConstant;
+    pub(crate) use super::convolution::{ConstantConvolution, DenseConvolution};
+    pub(crate) use super::variable::{ApplyTransposed, ApplyVariable, SampledProducts};
+}
 
 /// A sparse matrix that can be applied to a dense one: a pattern and a value (or one per head) for each entry.
 ///
 /// ```
-/// use candle_core::{Device, Tensor};
-/// use gnarl::tensor::Operator;
+/// use gnarl::tensor::{Device, Operator, Tensor};
 /// use gnarl_graph::{Graph, operator::ClassicalOperator};
 /// let path = Graph::from_edges(3, [(0, 1), (1, 2)])?.0;
 /// let mean = Operator::constant(&ClassicalOperator::MeanAggregation.matrix(&path)?);
@@ -105,7 +114,7 @@ impl Operator {
         if entries != self.pattern.num_entries() || heads == 0 {
             bail!("operator values: {entries} × {heads} values for {} entries", self.pattern.num_entries());
         }
-        Ok(Self { pattern: self.pattern.clone(), values: Values::Variable(values.contiguous()?) })
+        Ok(Self { pattern: self.pattern.clone(), values: Values::Variable(values.clone()) })
     }
 
     /// Whether it was made by [`from_pattern`](Self::from_pattern): every value is one and carries no meaning.
@@ -150,20 +159,17 @@ impl Operator {
 
     /// `self · x + bias`, the bias of shape `[width]` added to every row.
     pub fn apply_with_bias(&self, x: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-        let x = x.contiguous()?;
         let pattern = self.pattern.clone();
         match (&self.values, bias) {
             (Values::Ones(values) | Values::Constant(values), None) => {
-                x.apply_op1(ApplyConstant::new(&pattern, values, None))
+                apply(ApplyConstant::new(&pattern, values, None), &[x])
             }
             (Values::Ones(values) | Values::Constant(values), Some(bias)) => {
-                x.apply_op2(&bias.contiguous()?, ApplyConstant::new(&pattern, values, None))
+                apply(ApplyConstant::new(&pattern, values, None), &[x, bias])
             }
-            (Values::Variable(values), None) => values.apply_op2(&x, ApplyVariable { pattern }),
-            (Values::Variable(values), Some(bias)) => {
-                values.apply_op3(&x, &bias.contiguous()?, ApplyVariable { pattern })
-            }
-            (Values::Factored(factored), bias) => factored.apply(&x, bias, None),
+            (Values::Variable(values), None) => apply(ApplyVariable { pattern }, &[values, x]),
+            (Values::Variable(values), Some(bias)) => apply(ApplyVariable { pattern }, &[values, x, bias]),
+            (Values::Factored(factored), bias) => factored.apply(x, bias, None),
         }
     }
 
@@ -190,7 +196,7 @@ impl Operator {
         match &self.values {
             Values::Ones(values) | Values::Constant(values) => {
                 let op = ApplyConstant::new(&self.pattern, values, Some(dropout.check()?));
-                x.contiguous()?.apply_op2(&bias.contiguous()?, op)
+                apply(op, &[x, bias])
             }
             Values::Factored(factored) => factored.apply(x, Some(bias), Some(dropout)),
             Values::Variable(_) => relu_dropout(&self.apply_with_bias(x, Some(bias))?, dropout),
@@ -252,8 +258,8 @@ impl Operator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::Var;
     use crate::tensor::testing::{assert_close, check_gradients, dense, random, random_pattern};
-    use candle_core::Var;
 
     #[test]
     fn equals_the_dense_product_for_every_width() {

@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use candle_core::{Device, Result, Tensor, bail};
-
 use super::constant::Constants;
 use super::{Operator, Values};
+use crate::tensor::array::Tensor;
+use crate::tensor::element::Device;
+use crate::tensor::fault::{Result, bail};
 use crate::tensor::pattern::{Pattern, Places};
 
 impl Operator {
@@ -169,8 +170,8 @@ impl Operator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::Var;
     use crate::tensor::testing::{assert_close, dense, random, random_pattern};
-    use candle_core::Var;
 
     #[test]
     fn parts_of_an_operator() {

@@ -1,163 +1,202 @@
 //! Values that take gradients, and the product with them; the gradient to a value is an inner product of two rows,
 //! sampled where entries are.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp2, CustomOp3, Layout, Result, Shape, Tensor, bail};
-
-use super::gather::{permuted, product};
-use crate::tensor::bias::column_sums;
+use super::gather::{check, permuted, product, product_to};
+use crate::tensor::array::Tensor;
+use crate::tensor::bias::column_sums_to;
+use crate::tensor::element::{Float, by_precision};
+use crate::tensor::fault::{Result, bail};
+use crate::tensor::kernels::{self, Rows};
 use crate::tensor::pattern::Pattern;
-use crate::tensor::{floats, kernels, matrix_shape};
+use crate::tensor::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
 /// `P(values) · x (+ bias)`; the gradient to a value is the inner product of the rows it joins.
-pub(super) struct ApplyVariable {
+pub(crate) struct ApplyVariable {
     pub(super) pattern: Arc<Pattern>,
 }
 
-impl ApplyVariable {
-    fn forward(
-        &self,
-        values: (&CpuStorage, &Layout),
-        x: (&CpuStorage, &Layout),
-        bias: Option<(&CpuStorage, &Layout)>,
-    ) -> Result<(CpuStorage, Shape)> {
-        let values = floats("operator", values.0, values.1)?;
-        let heads = heads_of(&self.pattern, values.len());
-        product(&self.pattern, values, heads, x, bias, None)
-    }
-
-    fn backward(&self, values: &Tensor, x: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let to_values = if values.track_op() {
-            Some(
-                sampled_products_no_bwd(&self.pattern, grad, x, heads_of(&self.pattern, values.elem_count()))?
-                    .reshape(values.shape())?,
-            )
-        } else {
-            None
-        };
-        let to_x = if x.track_op() {
-            let op = ApplyTransposed { pattern: self.pattern.clone() };
-            Some(values.apply_op2_no_bwd(grad, &op)?)
-        } else {
-            None
-        };
-        Ok((to_values, to_x))
-    }
+fn heads_of(pattern: &Pattern, values: &Tensor) -> usize {
+    (values.elem_count() / pattern.num_entries().max(1)).max(1)
 }
 
-fn heads_of(pattern: &Pattern, num_values: usize) -> usize {
-    (num_values / pattern.num_entries().max(1)).max(1)
-}
-
-impl CustomOp2 for ApplyVariable {
+impl Operation for ApplyVariable {
     fn name(&self) -> &'static str {
         "operator with variable values"
     }
 
-    fn cpu_fwd(&self, v: &CpuStorage, lv: &Layout, x: &CpuStorage, lx: &Layout) -> Result<(CpuStorage, Shape)> {
-        self.forward((v, lv), (x, lx), None)
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let heads = heads_of(&self.pattern, &inputs[0]);
+        by_precision!(self.name(), inputs[1].dtype(), T => {
+            let values = inputs[0].values::<T>()?;
+            let rows = Rows { pattern: &self.pattern, values: &values, heads };
+            product(rows, &inputs[1], inputs.get(2), None)
+        })
     }
 
-    fn bwd(&self, v: &Tensor, x: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        self.backward(v, x, &grad.contiguous()?)
-    }
-}
-
-impl CustomOp3 for ApplyVariable {
-    fn name(&self) -> &'static str {
-        "operator with variable values and bias"
-    }
-
-    fn cpu_fwd(
-        &self,
-        v: &CpuStorage,
-        lv: &Layout,
-        x: &CpuStorage,
-        lx: &Layout,
-        b: &CpuStorage,
-        lb: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
-        self.forward((v, lv), (x, lx), Some((b, lb)))
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        let (values, x) = (&at.inputs[0], &at.inputs[1]);
+        let to_values = at.to(0, || {
+            sampled_products(&self.pattern, grad, x, heads_of(&self.pattern, values))?.reshape(values.shape())
+        })?;
+        let to_x = at.to(1, || apply(ApplyTransposed { pattern: self.pattern.clone() }, &[values, grad]))?;
+        let mut shares = vec![to_values, to_x];
+        if at.inputs.len() > 2 {
+            shares.push(at.to(2, || grad.sum(0))?);
+        }
+        Ok(shares)
     }
 
-    fn bwd(
-        &self,
-        v: &Tensor,
-        x: &Tensor,
-        _b: &Tensor,
-        _res: &Tensor,
-        grad: &Tensor,
-    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
-        let grad = grad.contiguous()?;
-        let (to_values, to_x) = self.backward(v, x, &grad)?;
-        Ok((to_values, to_x, Some(column_sums(&grad)?)))
+    fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
+        let (values, x) = (&at.inputs[0], &at.inputs[1]);
+        let heads = heads_of(&self.pattern, values);
+        let (_, width) = check(&self.pattern, heads, x, None)?;
+        if at.inputs.len() > 2 {
+            column_sums_to(&grad, 2, to)?;
+        }
+        by_precision!(self.name(), grad.dtype(), T => {
+            let (x, g) = (x.values::<T>()?, grad.values::<T>()?);
+            if to.wants(0) {
+                // SAFETY: every entry is written.
+                unsafe { to.fill::<T>(0, |target| sample(&self.pattern, heads, (&g, &x), width, target))? };
+            }
+            if to.wants(1) {
+                let transposed = self.pattern.transposed();
+                let values = permuted(&values.values::<T>()?, heads, &transposed.entry_of);
+                let rows = Rows { pattern: &transposed.pattern, values: &values, heads };
+                // SAFETY: every row is written.
+                unsafe { to.fill::<T>(1, |target| product_to(rows, &g, width, target))? };
+            }
+        });
+        Ok(())
     }
 }
 
 /// `P(values)ᵀ · g`, for gradients.
-struct ApplyTransposed {
+pub(crate) struct ApplyTransposed {
     pattern: Arc<Pattern>,
 }
 
-impl CustomOp2 for ApplyTransposed {
+impl Operation for ApplyTransposed {
     fn name(&self) -> &'static str {
         "transposed operator"
     }
 
-    fn cpu_fwd(&self, v: &CpuStorage, lv: &Layout, g: &CpuStorage, lg: &Layout) -> Result<(CpuStorage, Shape)> {
-        let values = floats(self.name(), v, lv)?;
-        let heads = heads_of(&self.pattern, values.len());
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let heads = heads_of(&self.pattern, &inputs[0]);
         let transposed = self.pattern.transposed();
-        product(&transposed.pattern, &permuted(values, heads, &transposed.entry_of), heads, (g, lg), None, None)
+        by_precision!(self.name(), inputs[1].dtype(), T => {
+            let values = permuted(&inputs[0].values::<T>()?, heads, &transposed.entry_of);
+            product(Rows { pattern: &transposed.pattern, values: &values, heads }, &inputs[1], None, None)
+        })
+    }
+
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        let (values, g) = (&at.inputs[0], &at.inputs[1]);
+        let heads = heads_of(&self.pattern, values);
+        let to_values = at.to(0, || sampled_products(&self.pattern, g, grad, heads)?.reshape(values.shape()))?;
+        Ok(vec![to_values, at.to(1, || apply(ApplyVariable { pattern: self.pattern.clone() }, &[values, grad]))?])
     }
 }
 
 /// For each entry of the pattern the inner product of `a`'s row and `b`'s row: the dense product `a · bᵀ` sampled where
 /// entries are. With several heads the columns are shared out and there is one product per head: `[entries, heads]`.
 pub fn sampled_products(pattern: &Arc<Pattern>, a: &Tensor, b: &Tensor, heads: usize) -> Result<Tensor> {
-    a.contiguous()?.apply_op2(&b.contiguous()?, SampledProducts { pattern: pattern.clone(), heads })
+    apply(SampledProducts { pattern: pattern.clone(), heads }, &[a, b])
 }
 
-fn sampled_products_no_bwd(pattern: &Arc<Pattern>, a: &Tensor, b: &Tensor, heads: usize) -> Result<Tensor> {
-    a.contiguous()?.apply_op2_no_bwd(&b.contiguous()?, &SampledProducts { pattern: pattern.clone(), heads })
-}
-
-struct SampledProducts {
+pub(crate) struct SampledProducts {
     pattern: Arc<Pattern>,
     heads: usize,
 }
 
-impl CustomOp2 for SampledProducts {
+/// Writes the sampled products to a target or adds them.
+fn sample<T: Float>(p: &Pattern, heads: usize, (a, b): (&[T], &[T]), width: usize, target: Target<'_, T>) {
+    let (out, add) = target.split();
+    p.for_entry_blocks(out, heads, |range, out| kernels::sampled_products(p, heads, range, a, b, width, add, out));
+}
+
+impl Operation for SampledProducts {
     fn name(&self) -> &'static str {
         "sampled products"
     }
 
-    fn cpu_fwd(&self, a: &CpuStorage, la: &Layout, b: &CpuStorage, lb: &Layout) -> Result<(CpuStorage, Shape)> {
-        let ((a_rows, width), (b_rows, b_width)) = (matrix_shape(self.name(), la)?, matrix_shape(self.name(), lb)?);
-        let p = &*self.pattern;
-        if a_rows != p.num_rows() || b_rows != p.num_cols() || width != b_width || width % self.heads != 0 {
+    fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
+        let ((a_rows, width), (b_rows, b_width)) = (inputs[0].dims2()?, inputs[1].dims2()?);
+        let (p, heads) = (&*self.pattern, self.heads);
+        if a_rows != p.num_rows() || b_rows != p.num_cols() || width != b_width || width % heads != 0 {
             bail!(
-                "{}: {a_rows} × {width} and {b_rows} × {b_width} on a {} × {} pattern with {} heads",
+                "{}: {a_rows} × {width} and {b_rows} × {b_width} on a {} × {} pattern with {heads} heads",
                 self.name(),
                 p.num_rows(),
                 p.num_cols(),
-                self.heads
             );
         }
-        let (a, b) = (floats(self.name(), a, la)?, floats(self.name(), b, lb)?);
-        let mut out = vec![0f32; p.num_entries() * self.heads];
-        p.for_entry_blocks(&mut out, self.heads, |range, out| {
-            kernels::sampled_products(p, self.heads, range, a, b, width, out);
-        });
-        Ok((CpuStorage::F32(out), Shape::from((p.num_entries(), self.heads))))
+        by_precision!(self.name(), inputs[0].dtype(), T => {
+            let (a, b) = (inputs[0].values::<T>()?, inputs[1].values::<T>()?);
+            let fill = |out: &mut [MaybeUninit<T>]| sample(p, heads, (&a, &b), width, Target::Write(out));
+            // SAFETY: the rows have all entries, and each is written.
+            Ok(unsafe { Tensor::filled::<T>((p.num_entries(), heads), fill) })
+        })
     }
 
-    fn bwd(&self, a: &Tensor, b: &Tensor, _res: &Tensor, grad: &Tensor) -> Result<(Option<Tensor>, Option<Tensor>)> {
-        let grad = grad.contiguous()?;
-        let to_a = grad.apply_op2_no_bwd(b, &ApplyVariable { pattern: self.pattern.clone() })?;
-        let to_b = grad.apply_op2_no_bwd(a, &ApplyTransposed { pattern: self.pattern.clone() })?;
-        Ok((Some(to_a), Some(to_b)))
+    fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
+        let (a, b) = (&at.inputs[0], &at.inputs[1]);
+        let to_a = at.to(0, || apply(ApplyVariable { pattern: self.pattern.clone() }, &[grad, b]))?;
+        Ok(vec![to_a, at.to(1, || apply(ApplyTransposed { pattern: self.pattern.clone() }, &[grad, a]))?])
+    }
+}
+
+#[cfg(test)]
+mod examples {
+    use super::*;
+    use crate::tensor::testing::{Example, Examples, random_pattern};
+
+    /// Patterns, and the number of heads and columns.
+    fn cases() -> Vec<(Arc<Pattern>, usize, usize)> {
+        let some = [(9, 7, 0.4, 1, 4), (9, 7, 0.4, 2, 6), (1, 3, 0.9, 1, 1), (4, 1, 0.5, 8, 64), (3, 3, 0.0, 1, 2)];
+        some.map(|(r, c, density, heads, width)| (random_pattern(r, c, density, 7).pattern().clone(), heads, width))
+            .into()
+    }
+
+    impl Examples for ApplyVariable {
+        fn examples() -> Vec<Example> {
+            let on = |(p, heads, width): (Arc<Pattern>, usize, usize)| {
+                let shapes: [&[usize]; 3] = [&[p.num_entries(), heads], &[p.num_cols(), width], &[width]];
+                let (plain, with_bias) = (p.clone(), p.clone());
+                [
+                    Example::of(&shapes[..2], move |v| {
+                        apply(ApplyVariable { pattern: plain.clone() }, &[&v[0], &v[1]])
+                    }),
+                    Example::of(&shapes, move |v| {
+                        apply(ApplyVariable { pattern: with_bias.clone() }, &[&v[0], &v[1], &v[2]])
+                    }),
+                ]
+            };
+            cases().into_iter().flat_map(on).collect()
+        }
+    }
+
+    impl Examples for ApplyTransposed {
+        fn examples() -> Vec<Example> {
+            let on = |(p, heads, width): (Arc<Pattern>, usize, usize)| {
+                let shapes: [&[usize]; 2] = [&[p.num_entries(), heads], &[p.num_rows(), width]];
+                Example::of(&shapes, move |v| apply(ApplyTransposed { pattern: p.clone() }, &[&v[0], &v[1]]))
+            };
+            cases().into_iter().map(on).collect()
+        }
+    }
+
+    impl Examples for SampledProducts {
+        fn examples() -> Vec<Example> {
+            let on = |(p, heads, width): (Arc<Pattern>, usize, usize)| {
+                let shapes: [&[usize]; 2] = [&[p.num_rows(), width], &[p.num_cols(), width]];
+                Example::of(&shapes, move |v| sampled_products(&p, &v[0], &v[1], heads))
+            };
+            cases().into_iter().map(on).collect()
+        }
     }
 }
 

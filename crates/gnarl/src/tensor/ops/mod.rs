@@ -1,0 +1,29 @@
+//! The dense operations that any computation needs.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `elementwise` | one value in, one value out |
+//! | `arithmetic` | sums and products of two tensors, whose dimensions of length one stretch |
+//! | `reduce` | stretching and its adjoint, sums over dimensions |
+//! | `layout` | other shapes, parts, and joined parts of the same values |
+//! | `select` | rows and values by their indices, comparisons |
+//! | `product` | the matrix product |
+
+mod arithmetic;
+mod elementwise;
+mod layout;
+pub(crate) mod product;
+mod reduce;
+mod select;
+
+pub(crate) use reduce::column_sums_of;
+
+/// For the list of operations.
+pub(crate) mod all {
+    pub(crate) use super::arithmetic::{Add, Div, Maximum, Mul, Sub};
+    pub(crate) use super::elementwise::{Abs, Affine, Elu, Exp, Log, Neg, Powf, Recip, Round, Sign, Sqr, Sqrt, Tanh};
+    pub(crate) use super::layout::{Cast, Cat, Narrow, Pad, Reshape, Transpose};
+    pub(crate) use super::product::MatMul;
+    pub(crate) use super::reduce::{Broadcast, SumTo};
+    pub(crate) use super::select::{Choose, Gather, IndexAdd, IndexSelect, ScatterAdd};
+}
