@@ -1,15 +1,9 @@
 //! ReLU and dropout in one pass, with a counter-based generator: entry `i` is kept or dropped by a hash of `i` and the
 //! step's key, so neither the thread count nor the order of evaluation changes a result.
 
-use std::mem::MaybeUninit;
-
-use rayon::prelude::*;
-
 use super::array::Tensor;
 use super::element::{Float, by_precision};
 use super::fault::{Result, bail};
-use super::kernels::{self, CHUNK};
-use super::pattern::MIN_PARALLEL_WORK;
 use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 
 /// How much to drop, and the key of this draw.
@@ -67,24 +61,6 @@ pub fn dropout(x: &Tensor, dropout: Dropout) -> Result<Tensor> {
     if dropout.check()?.rate == 0.0 { Ok(x.clone()) } else { apply(PlainDropout(dropout), &[x]) }
 }
 
-/// As many values as in `x`.
-///
-/// # Safety
-/// `work` writes every value of the part it is given.
-unsafe fn in_chunks<T: Float>(x: &Tensor, work: impl Fn(u64, &[T], &mut [MaybeUninit<T>]) + Sync) -> Result<Tensor> {
-    let values = x.values::<T>()?;
-    let fill = |out: &mut [MaybeUninit<T>]| {
-        if values.len() < MIN_PARALLEL_WORK {
-            return work(0, &values, out);
-        }
-        out.par_chunks_mut(CHUNK).zip(values.par_chunks(CHUNK)).enumerate().for_each(|(i, (out, x))| {
-            work((i * CHUNK) as u64, x, out);
-        });
-    };
-    // SAFETY: the chunks are all there is, and the caller's promise is that `work` writes them.
-    Ok(unsafe { Tensor::filled(*x.shape(), fill) })
-}
-
 pub(crate) struct Relu;
 
 impl Operation for Relu {
@@ -111,11 +87,10 @@ impl Operation for ReluDropout {
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let d = self.0;
         by_precision!(self.name(), inputs[0].dtype(), T => {
-            let work = |first: u64, x: &[T], out: &mut [MaybeUninit<T>]| {
-                kernels::relu_dropout(x, first, d.key, d.threshold(), d.scale(), out);
-            };
-            // SAFETY: the kernel writes a value for each of x, and the two parts are as long.
-            unsafe { in_chunks(&inputs[0], work) }
+            let x = inputs[0].values::<T>()?;
+            let kernel = inputs[0].device().kernels::<T>().relu_dropout;
+            // SAFETY: the kernel writes a value for each of x.
+            Ok(unsafe { Tensor::filled(*inputs[0].shape(), |out| kernel(&x, d, out)) })
         })
     }
 
@@ -135,13 +110,7 @@ pub(super) fn before_activation(result: &Tensor, mut grad: Tensor, dropout: Drop
         let Some(values) = grad.values_mut::<T>() else {
             return Gate { scale: dropout.scale() }.forward(&[result.clone(), grad]);
         };
-        let (result, scale) = (result.values::<T>()?, dropout.scale());
-        if values.len() < MIN_PARALLEL_WORK {
-            kernels::relu_dropout_grad_in_place(&result, values, scale);
-        } else {
-            let parts = values.par_chunks_mut(CHUNK).zip(result.par_chunks(CHUNK));
-            parts.for_each(|(grad, result)| kernels::relu_dropout_grad_in_place(result, grad, scale));
-        }
+        (result.device().kernels::<T>().gate_in_place)(&result.values::<T>()?, values, dropout.scale());
     });
     Ok(grad)
 }
@@ -161,13 +130,10 @@ impl Operation for Gate {
             bail!("gate: shapes {:?} and {:?} differ", inputs[0].shape(), inputs[1].shape());
         }
         by_precision!(self.name(), inputs[0].dtype(), T => {
-            let x = inputs[1].values::<T>()?;
-            let work = |first: u64, result: &[T], out: &mut [MaybeUninit<T>]| {
-                let x = &x[first as usize..first as usize + result.len()];
-                kernels::relu_dropout_grad(result, x, T::of(self.scale), out);
-            };
-            // SAFETY: the kernel writes a value for each result, and the three parts are as long.
-            unsafe { in_chunks(&inputs[0], work) }
+            let (result, x) = (inputs[0].values::<T>()?, inputs[1].values::<T>()?);
+            let kernel = inputs[0].device().kernels::<T>().gate;
+            // SAFETY: the kernel writes a value for each result.
+            Ok(unsafe { Tensor::filled(*inputs[0].shape(), |out| kernel(&result, &x, T::of(self.scale), out)) })
         })
     }
 
@@ -188,11 +154,10 @@ impl Operation for PlainDropout {
     fn forward(&self, inputs: &[Tensor]) -> Result<Tensor> {
         let d = self.0;
         by_precision!(self.name(), inputs[0].dtype(), T => {
-            let work = |first: u64, x: &[T], out: &mut [MaybeUninit<T>]| {
-                kernels::dropout(x, first, d.key, d.threshold(), d.scale(), out);
-            };
-            // SAFETY: the kernel writes a value for each of x, and the two parts are as long.
-            unsafe { in_chunks(&inputs[0], work) }
+            let x = inputs[0].values::<T>()?;
+            let kernel = inputs[0].device().kernels::<T>().dropout;
+            // SAFETY: the kernel writes a value for each of x.
+            Ok(unsafe { Tensor::filled(*inputs[0].shape(), |out| kernel(&x, d, out)) })
         })
     }
 

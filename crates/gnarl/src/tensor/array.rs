@@ -171,6 +171,12 @@ impl Tensor {
         Ok(Self::from_buffer(Buffer::copy_of(values), shape))
     }
 
+    /// A vector of indices.
+    pub(super) fn indices(values: Vec<u32>) -> Self {
+        let len = values.len();
+        Self::from_buffer(Buffer::from(values), len)
+    }
+
     /// A vector of values.
     pub fn from_iter<T: Element>(values: impl IntoIterator<Item = T>, device: &Device) -> Result<Self> {
         let values: Vec<T> = values.into_iter().collect();

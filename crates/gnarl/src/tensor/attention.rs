@@ -34,7 +34,8 @@ fn leaky_of(x: &Tensor, slope: f32) -> Result<Tensor> {
 
 /// `rows[i] + cols[j]` of each entry.
 fn entry_sums(pattern: &Pattern, rows: &Tensor, cols: &Tensor) -> Result<Tensor> {
-    rows.index_select(&pattern.entry_rows()?, 0)?.add(&cols.index_select(&pattern.entry_cols()?, 0)?)
+    let (of_row, of_col) = (Tensor::indices(pattern.entry_rows()), Tensor::indices(pattern.indices().to_vec()));
+    rows.index_select(&of_row, 0)?.add(&cols.index_select(&of_col, 0)?)
 }
 
 #[derive(Clone)]

@@ -4,7 +4,6 @@ use super::array::Tensor;
 use super::element::by_precision;
 use super::fault::{Result, bail};
 use super::kernels;
-use super::ops::column_sums_of;
 use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 
 /// `x + bias` on every row.
@@ -44,7 +43,7 @@ pub(super) fn column_sums_to(grad: &Tensor, i: usize, to: &mut Sinks<'_>) -> Res
     }
     let (_, width) = grad.dims2()?;
     by_precision!("column sums", grad.dtype(), T => {
-        let sums = column_sums_of(&grad.values::<T>()?, width);
+        let sums = (grad.device().kernels::<T>().column_sums)(&grad.values::<T>()?, width);
         // SAFETY: there are as many sums as values of the bias, and each is written.
         unsafe {
             to.fill::<T>(i, |target| match target {

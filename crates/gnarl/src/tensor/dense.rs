@@ -10,8 +10,9 @@ use super::array::Tensor;
 use super::bias::column_sums_to;
 use super::element::by_precision;
 use super::fault::{Result, bail};
+use super::gemm::product_into;
 use super::kernels;
-use super::ops::product::{by_transposed_to, product_into, transposed_by_to};
+use super::ops::product::{by_transposed_to, transposed_by_to};
 use super::pattern::MIN_PARALLEL_WORK;
 use super::tape::{Computed, Gradients, Operation, Sinks, apply};
 

@@ -470,7 +470,7 @@ impl Operation for EntryValues {
         });
         let constant = |values: Vec<f32>| Tensor::from_vec(values, entries, device)?.to_dtype(grad.dtype());
         let (weights, is_own) = (constant(weights)?, constant(is_own)?);
-        let (rows, columns) = (s.looped.entry_rows()?, s.looped.entry_cols()?);
+        let (rows, columns) = (Tensor::indices(s.looped.entry_rows()), Tensor::indices(s.looped.indices().to_vec()));
         at.by_parts(grad, |inputs| {
             let number =
                 |position: usize, at: &Tensor| inputs[0].narrow(1, position, 1)?.squeeze(1)?.index_select(at, 0);

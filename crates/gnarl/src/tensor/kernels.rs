@@ -293,6 +293,30 @@ pub(crate) fn add_to<T: Float>(x: &[T], out: &mut [T]) {
     out.par_chunks_mut(CHUNK).zip(x.par_chunks(CHUNK)).for_each(|(out, x)| add_rows(x, out));
 }
 
+/// The sum of each column, in a fixed order whatever the number of threads.
+pub(crate) fn column_sums<T: Float>(x: &[T], width: usize) -> Vec<T> {
+    const ROWS: usize = 512;
+    let mut total = vec![T::ZERO; width];
+    if width == 0 {
+        return total;
+    }
+    let sum_block = |block: &[T]| {
+        let mut sums = vec![T::ZERO; width];
+        add_rows(block, &mut sums);
+        sums
+    };
+    // The same blocks and the same order on one thread or many.
+    let blocks: Vec<Vec<T>> = if x.len() < MIN_PARALLEL_WORK {
+        x.chunks(ROWS * width).map(sum_block).collect()
+    } else {
+        x.par_chunks(ROWS * width).map(sum_block).collect()
+    };
+    for sums in &blocks {
+        add_rows(sums, &mut total);
+    }
+    total
+}
+
 /// `max(x, 0) · scale`, where a NaN is no number to compare and stays one.
 #[inline(always)]
 fn scaled_relu<T: Float>(x: T, scale: T) -> T {

@@ -6,8 +6,6 @@ use std::sync::{Arc, OnceLock};
 use gnarl_graph::CsrMatrix;
 use rayon::prelude::*;
 
-use super::array::Tensor;
-use super::buffer::Buffer;
 use super::fault::{Result, bail};
 
 /// The sparsity pattern of an operator or of sparse features, in compressed rows.
@@ -131,15 +129,9 @@ impl Pattern {
         self.offsets[row]..self.offsets[row + 1]
     }
 
-    /// The row of each entry, as indices.
-    pub(crate) fn entry_rows(&self) -> Result<Tensor> {
-        let rows: Vec<u32> = (0..self.num_rows()).flat_map(|row| self.row(row).map(move |_| row as u32)).collect();
-        Ok(Tensor::from_buffer(Buffer::from(rows), self.num_entries()))
-    }
-
-    /// The column of each entry, as indices.
-    pub(crate) fn entry_cols(&self) -> Result<Tensor> {
-        Ok(Tensor::from_buffer(Buffer::copy_of(&self.indices), self.num_entries()))
+    /// The row of each entry.
+    pub(crate) fn entry_rows(&self) -> Vec<u32> {
+        (0..self.num_rows()).flat_map(|row| self.row(row).map(move |_| row as u32)).collect()
     }
 
     /// These rows, their columns renumbered, and which entries they are. Entries keep their order within a row. Fails for a

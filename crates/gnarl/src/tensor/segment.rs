@@ -87,7 +87,8 @@ impl Operation for SegmentSoftmax {
     /// `p · (g - Σ p g)` over each row.
     fn backward(&self, at: &Computed<'_>, grad: &Tensor) -> Result<Gradients> {
         let (p, weighted) = (at.output, at.output.mul(grad)?);
-        let of_row = scatter_rows(&self.pattern, &weighted)?.index_select(&self.pattern.entry_rows()?, 0)?;
+        let of_row =
+            scatter_rows(&self.pattern, &weighted)?.index_select(&Tensor::indices(self.pattern.entry_rows()), 0)?;
         Ok(vec![Some(weighted.sub(&p.mul(&of_row)?)?)])
     }
 

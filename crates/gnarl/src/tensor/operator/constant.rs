@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use super::Operator;
-use super::gather::{check, permuted, product, product_to};
+use super::gather::{permuted, product, product_to};
 use crate::tensor::activation::{Dropout, before_activation, relu_dropout};
 use crate::tensor::array::{Tensor, TensorId};
 use crate::tensor::bias::column_sums_to;
@@ -90,12 +90,7 @@ impl ApplyConstant {
 
     /// Adds the product with `x` to the gradient of input `i`.
     pub(super) fn product_to(&self, x: &Tensor, i: usize, to: &mut Sinks<'_>) -> Result<()> {
-        let (_, width) = check(&self.pattern, 1, x, None)?;
-        by_precision!(self.name(), x.dtype(), T => {
-            let x = x.values::<T>()?;
-            // SAFETY: every row is written.
-            unsafe { to.fill::<T>(i, |target| product_to(self.rows(), &x, width, target)) }
-        })
+        by_precision!(self.name(), x.dtype(), T => product_to::<T>(self.rows(), x, i, to))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The product of an operator with given values and a dense matrix: the one place where sparse meets dense.
+//! The product of an operator with given values and a dense matrix.
 
 use std::mem::MaybeUninit;
 
@@ -6,11 +6,12 @@ use rayon::prelude::*;
 
 use crate::tensor::activation::Dropout;
 use crate::tensor::array::Tensor;
+use crate::tensor::device::OnDevice;
 use crate::tensor::element::Float;
 use crate::tensor::fault::{Result, bail};
-use crate::tensor::kernels::{self, Rows};
+use crate::tensor::kernels::Rows;
 use crate::tensor::pattern::Pattern;
-use crate::tensor::tape::Target;
+use crate::tensor::tape::{Sinks, Target};
 
 const OP: &str = "operator";
 
@@ -32,35 +33,29 @@ pub(super) fn check(pattern: &Pattern, heads: usize, x: &Tensor, bias: Option<&T
 }
 
 /// The product with given values, through ReLU and dropout where asked.
-pub(super) fn product<T: Float>(
+pub(super) fn product<T: OnDevice>(
     rows: Rows<'_, T>,
     x: &Tensor,
     bias: Option<&Tensor>,
     activation: Option<Dropout>,
 ) -> Result<Tensor> {
     let (num_rows, width) = check(rows.pattern, rows.heads, x, bias)?;
+    let kernels = x.device().kernels::<T>();
     let (x, bias) = (x.values::<T>()?, bias.map(Tensor::values::<T>).transpose()?);
     let fill = |out: &mut [MaybeUninit<T>]| {
-        rows.pattern.for_row_blocks(out, width, |range, out| {
-            let first = (range.start * width) as u64;
-            kernels::gather_rows(rows, range, &x, width, bias.as_deref(), false, out);
-            if let Some(d) = activation {
-                // SAFETY: these rows were just written, and both types have one layout.
-                let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) };
-                kernels::relu_dropout_in_place(out, first, d.key, d.threshold(), d.scale());
-            }
-        });
+        (kernels.sparse_product)(rows, &x, width, bias.as_deref(), activation, Target::Write(out));
     };
-    // SAFETY: the blocks are all rows, and the kernel writes every value of its rows.
+    // SAFETY: the product writes every value.
     Ok(unsafe { Tensor::filled((num_rows, width), fill) })
 }
 
-/// Writes the product to a target or adds it, where the shapes are known to fit.
-pub(super) fn product_to<T: Float>(rows: Rows<'_, T>, x: &[T], width: usize, target: Target<'_, T>) {
-    let (out, add) = target.split();
-    rows.pattern.for_row_blocks(out, width, |range, out| {
-        kernels::gather_rows(rows, range, x, width, None, add, out);
-    });
+/// Adds the product with `x`, where the shapes are known to fit, to the gradient of input `i`.
+pub(super) fn product_to<T: OnDevice>(rows: Rows<'_, T>, x: &Tensor, i: usize, to: &mut Sinks<'_>) -> Result<()> {
+    let (_, width) = check(rows.pattern, rows.heads, x, None)?;
+    let kernels = x.device().kernels::<T>();
+    let x = x.values::<T>()?;
+    // SAFETY: the product writes every value.
+    unsafe { to.fill::<T>(i, |target| (kernels.sparse_product)(rows, &x, width, None, None, target)) }
 }
 
 /// `heads` values per entry, in the order of the transposed pattern.

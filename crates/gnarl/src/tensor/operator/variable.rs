@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::gather::{check, permuted, product, product_to};
 use crate::tensor::array::Tensor;
 use crate::tensor::bias::column_sums_to;
-use crate::tensor::element::{Float, by_precision};
+use crate::tensor::element::by_precision;
 use crate::tensor::fault::{Result, bail};
-use crate::tensor::kernels::{self, Rows};
+use crate::tensor::kernels::Rows;
 use crate::tensor::pattern::Pattern;
 use crate::tensor::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 
@@ -57,17 +57,17 @@ impl Operation for ApplyVariable {
             column_sums_to(&grad, 2, to)?;
         }
         by_precision!(self.name(), grad.dtype(), T => {
+            let kernels = grad.device().kernels::<T>();
             let (x, g) = (x.values::<T>()?, grad.values::<T>()?);
             if to.wants(0) {
                 // SAFETY: every entry is written.
-                unsafe { to.fill::<T>(0, |target| sample(&self.pattern, heads, (&g, &x), width, target))? };
+                unsafe { to.fill::<T>(0, |target| (kernels.sampled_products)(&self.pattern, heads, [&g, &x], width, target))? };
             }
             if to.wants(1) {
                 let transposed = self.pattern.transposed();
                 let values = permuted(&values.values::<T>()?, heads, &transposed.entry_of);
                 let rows = Rows { pattern: &transposed.pattern, values: &values, heads };
-                // SAFETY: every row is written.
-                unsafe { to.fill::<T>(1, |target| product_to(rows, &g, width, target))? };
+                product_to(rows, &grad, 1, to)?;
             }
         });
         Ok(())
@@ -112,12 +112,6 @@ pub(crate) struct SampledProducts {
     heads: usize,
 }
 
-/// Writes the sampled products to a target or adds them.
-fn sample<T: Float>(p: &Pattern, heads: usize, (a, b): (&[T], &[T]), width: usize, target: Target<'_, T>) {
-    let (out, add) = target.split();
-    p.for_entry_blocks(out, heads, |range, out| kernels::sampled_products(p, heads, range, a, b, width, add, out));
-}
-
 impl Operation for SampledProducts {
     fn name(&self) -> &'static str {
         "sampled products"
@@ -135,8 +129,11 @@ impl Operation for SampledProducts {
             );
         }
         by_precision!(self.name(), inputs[0].dtype(), T => {
+            let kernels = inputs[0].device().kernels::<T>();
             let (a, b) = (inputs[0].values::<T>()?, inputs[1].values::<T>()?);
-            let fill = |out: &mut [MaybeUninit<T>]| sample(p, heads, (&a, &b), width, Target::Write(out));
+            let fill = |out: &mut [MaybeUninit<T>]| {
+                (kernels.sampled_products)(p, heads, [&a, &b], width, Target::Write(out));
+            };
             // SAFETY: the rows have all entries, and each is written.
             Ok(unsafe { Tensor::filled::<T>((p.num_entries(), heads), fill) })
         })

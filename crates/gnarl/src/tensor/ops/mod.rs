@@ -16,8 +16,6 @@ pub(crate) mod product;
 mod reduce;
 mod select;
 
-pub(crate) use reduce::column_sums_of;
-
 /// For the list of operations.
 pub(crate) mod all {
     pub(crate) use super::arithmetic::{Add, Div, Maximum, Mul, Sub};

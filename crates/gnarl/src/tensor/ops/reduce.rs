@@ -1,13 +1,10 @@
 //! Stretching a tensor and its adjoint, the sum over what was stretched; sums and means over dimensions come from these.
 
-use rayon::prelude::*;
-
 use crate::tensor::array::Tensor;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::element::{Float, by_precision};
 use crate::tensor::fault::{Result, bail};
 use crate::tensor::kernels;
-use crate::tensor::pattern::MIN_PARALLEL_WORK;
 use crate::tensor::shape::Shape;
 use crate::tensor::tape::{Computed, Gradients, Operation, apply};
 
@@ -72,7 +69,7 @@ fn sum_groups<T: Float>(x: &[T], groups: &[(usize, bool)]) -> Buffer<T> {
         [] | [(_, false)] => Buffer::copy_of(x),
         [(_, true)] => Buffer::from(vec![total(x)]),
         [(0, true), (width, false)] => Buffer::repeated(T::ZERO, width),
-        [(_, true), (width, false)] => Buffer::from(column_sums_of(x, width)),
+        [(_, true), (width, false)] => Buffer::from(kernels::column_sums(x, width)),
         [(rows, false), (width, true)] => {
             let mut sums = vec![T::ZERO; rows];
             if width > 0 {
@@ -120,30 +117,6 @@ fn total<T: Float>(x: &[T]) -> T {
         return of_block(x);
     }
     T::of(x.chunks(4096).map(|block| of_block(block).wide()).sum())
-}
-
-/// The sum of each column, in a fixed order whatever the number of threads.
-pub(crate) fn column_sums_of<T: Float>(x: &[T], width: usize) -> Vec<T> {
-    const ROWS: usize = 512;
-    let mut total = vec![T::ZERO; width];
-    if width == 0 {
-        return total;
-    }
-    let sum_block = |block: &[T]| {
-        let mut sums = vec![T::ZERO; width];
-        kernels::add_rows(block, &mut sums);
-        sums
-    };
-    // The same blocks and the same order on one thread or many.
-    let blocks: Vec<Vec<T>> = if x.len() < MIN_PARALLEL_WORK {
-        x.chunks(ROWS * width).map(sum_block).collect()
-    } else {
-        x.par_chunks(ROWS * width).map(sum_block).collect()
-    };
-    for sums in &blocks {
-        kernels::add_rows(sums, &mut total);
-    }
-    total
 }
 
 impl Tensor {
