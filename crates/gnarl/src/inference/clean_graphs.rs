@@ -51,6 +51,8 @@ const COUNTS: usize = 9;
 const PRIOR_COUNT: f64 = 1.0;
 /// The largest share of edges that may be taken for put in.
 const MOST_PUT_IN: f64 = 0.5;
+/// The share of edges put in beside which clean edges are looked at.
+const TAUGHT_SHARE: f64 = 0.1;
 /// Steps towards the most likely share.
 const STEPS: usize = 30;
 /// Of clean graphs, the share that is taken for clean whatever their edges look like.
@@ -153,7 +155,12 @@ impl CleanGraphs {
             let eye = Eye::new(graph, num_kinds);
             graph.edges().for_each(|edge| clean.add(&eye.sight(edge, false)));
             let put_in = foreign_pairs(graph, graph.num_edges(), i);
-            put_in.into_iter().for_each(|pair| foreign.add(&eye.sight(pair, true)));
+            put_in.iter().for_each(|&pair| foreign.add(&eye.sight(pair, true)));
+            // What is put in makes its neighbours look different, too: clean edges are looked at beside some of it as well.
+            let few = (TAUGHT_SHARE * put_in.len() as f64).ceil() as usize;
+            let beside = graph.add_edges(&put_in[..few])?.0;
+            let eye = Eye::new(&beside, num_kinds);
+            graph.edges().for_each(|edge| clean.add(&eye.sight(edge, false)));
         }
         let untried = Self {
             kinds: log_ratios(&foreign.kinds, &clean.kinds),

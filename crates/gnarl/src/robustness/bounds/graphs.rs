@@ -87,7 +87,7 @@ mod tests {
     }
 
     fn network(backbone: Backbone) -> NetworkConfig {
-        NetworkConfig { hidden: 5, layers: 2, ..NetworkConfig::new(backbone) }
+        NetworkConfig { hidden: 5, layers: 2, heads: 1, ..NetworkConfig::new(backbone) }
     }
 
     /// One round of A_hat on an edge, weights of one, features 3 and 4 that both move by two: both node vectors move by two, so does
