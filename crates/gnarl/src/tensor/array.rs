@@ -346,7 +346,7 @@ impl std::fmt::Debug for Tensor {
     }
 }
 
-/// Values that a tensor can be made of: a number, or arrays and vectors of such values, all of one length.
+/// Values that a tensor can be made of: a number, or references to arrays, slices, and vectors of [`Part`]s.
 pub trait Nested {
     /// The number inside.
     type Number: Element;
@@ -354,26 +354,42 @@ pub trait Nested {
     fn flatten(self, into: &mut Vec<Self::Number>) -> Result<Vec<usize>>;
 }
 
-macro_rules! nested_numbers {
+/// What nested values are made of: numbers, arrays and vectors of one length.
+pub trait Part {
+    /// The number inside.
+    type Number: Element;
+    /// Appends the numbers and gives the lengths of the dimensions.
+    fn append(&self, into: &mut Vec<Self::Number>) -> Result<Vec<usize>>;
+}
+
+macro_rules! numbers {
     ($($ty:ty),*) => {$(
+        impl Part for $ty {
+            type Number = $ty;
+
+            fn append(&self, into: &mut Vec<$ty>) -> Result<Vec<usize>> {
+                into.push(*self);
+                Ok(Vec::new())
+            }
+        }
+
         impl Nested for $ty {
             type Number = $ty;
 
             fn flatten(self, into: &mut Vec<$ty>) -> Result<Vec<usize>> {
-                into.push(self);
-                Ok(Vec::new())
+                self.append(into)
             }
         }
     )*};
 }
 
-nested_numbers!(f32, f64, u32);
+numbers!(f32, f64, u32);
 
-fn flatten_all<A: Nested>(parts: impl ExactSizeIterator<Item = A>, into: &mut Vec<A::Number>) -> Result<Vec<usize>> {
+fn append_all<A: Part>(parts: &[A], into: &mut Vec<A::Number>) -> Result<Vec<usize>> {
     let mut dims = vec![parts.len()];
     let mut inner: Option<Vec<usize>> = None;
     for part in parts {
-        let found = part.flatten(into)?;
+        let found = part.append(into)?;
         if inner.as_ref().is_some_and(|inner| *inner != found) {
             bail!("rows of different lengths: {inner:?} and {found:?}");
         }
@@ -383,35 +399,43 @@ fn flatten_all<A: Nested>(parts: impl ExactSizeIterator<Item = A>, into: &mut Ve
     Ok(dims)
 }
 
-impl<A: Nested, const N: usize> Nested for [A; N] {
+impl<A: Part, const N: usize> Part for [A; N] {
     type Number = A::Number;
 
-    fn flatten(self, into: &mut Vec<A::Number>) -> Result<Vec<usize>> {
-        flatten_all(self.into_iter(), into)
+    fn append(&self, into: &mut Vec<A::Number>) -> Result<Vec<usize>> {
+        append_all(self, into)
     }
 }
 
-impl<A: Nested> Nested for Vec<A> {
+impl<A: Part> Part for Vec<A> {
     type Number = A::Number;
 
-    fn flatten(self, into: &mut Vec<A::Number>) -> Result<Vec<usize>> {
-        flatten_all(self.into_iter(), into)
+    fn append(&self, into: &mut Vec<A::Number>) -> Result<Vec<usize>> {
+        append_all(self, into)
     }
 }
 
-impl<A: Nested + Clone> Nested for &[A] {
+impl<A: Part> Nested for Vec<A> {
     type Number = A::Number;
 
     fn flatten(self, into: &mut Vec<A::Number>) -> Result<Vec<usize>> {
-        flatten_all(self.iter().cloned(), into)
+        append_all(&self, into)
     }
 }
 
-impl<A: Nested + Clone, const N: usize> Nested for &[A; N] {
+impl<A: Part> Nested for &[A] {
     type Number = A::Number;
 
     fn flatten(self, into: &mut Vec<A::Number>) -> Result<Vec<usize>> {
-        flatten_all(self.iter().cloned(), into)
+        append_all(self, into)
+    }
+}
+
+impl<A: Part, const N: usize> Nested for &[A; N] {
+    type Number = A::Number;
+
+    fn flatten(self, into: &mut Vec<A::Number>) -> Result<Vec<usize>> {
+        append_all(self, into)
     }
 }
 

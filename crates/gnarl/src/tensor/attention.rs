@@ -207,6 +207,7 @@ simd_dispatch! {
         for row in range {
             let r = &h.rows[row * width..(row + 1) * width];
             for k in h.pattern.row(row) {
+                kernels::prefetch_row(h.cols, h.pattern, k, width);
                 let c = &h.cols[h.pattern.indices()[k] as usize * width..][..width];
                 for head in 0..h.heads {
                     let part = h.part(head);
@@ -234,6 +235,7 @@ simd_dispatch! {
             let out = begun(&mut out[i * width..(i + 1) * width], add);
             let own = &h.rows[row * width..(row + 1) * width];
             for k in h.pattern.row(row) {
+                kernels::prefetch_row(h.cols, h.pattern, k, width);
                 let other = &h.cols[h.pattern.indices()[k] as usize * width..][..width];
                 let entry = entry_of.map_or(k, |map| map[k] as usize);
                 for head in 0..h.heads {
@@ -257,6 +259,7 @@ simd_dispatch! {
         for row in range {
             let r = &h.rows[row * width..(row + 1) * width];
             for k in h.pattern.row(row) {
+                kernels::prefetch_row(h.cols, h.pattern, k, width);
                 let c = &h.cols[h.pattern.indices()[k] as usize * width..][..width];
                 for head in 0..h.heads {
                     let g = g[k * h.heads + head];

@@ -16,6 +16,7 @@ use super::pattern::{MIN_PARALLEL_WORK, Pattern};
 use super::tape::Target;
 
 /// What a device computes, in one precision. Targets are written in full, or added to where they hold a sum.
+#[allow(clippy::type_complexity, reason = "a table of functions is made of their types")]
 pub(crate) struct Kernels<T: Float> {
     /// `P · x (+ bias)`, x of so many columns, through ReLU and dropout where asked (of what is not added).
     pub sparse_product: fn(Rows<'_, T>, &[T], usize, Option<&[T]>, Option<Dropout>, Target<'_, T>),

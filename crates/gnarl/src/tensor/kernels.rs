@@ -194,6 +194,19 @@ fn prefetch<T, const B: usize>(x: &[T], at: usize) {
     let _ = (x, at);
 }
 
+/// Asks for the row of `x` that the entry `AHEAD` of this one names.
+#[inline(always)]
+pub(crate) fn prefetch_row<T>(x: &[T], pattern: &Pattern, entry: usize, width: usize) {
+    if let Some(&next) = pattern.indices().get(entry + AHEAD) {
+        let mut at = next as usize * width;
+        let end = at + width;
+        while at < end {
+            prefetch::<T, 1>(x, at);
+            at += 64 / size_of::<T>();
+        }
+    }
+}
+
 /// `B` values from `at` on.
 ///
 /// # Safety
@@ -243,6 +256,7 @@ simd_dispatch! {
         for row in range {
             let a = &a[row * width..(row + 1) * width];
             for k in pattern.row(row) {
+                prefetch_row(b, pattern, k, width);
                 let b = &b[pattern.indices()[k] as usize * width..][..width];
                 for head in 0..heads {
                     let columns = head * head_width..(head + 1) * head_width;

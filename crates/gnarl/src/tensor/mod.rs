@@ -40,7 +40,7 @@ mod threads;
 
 pub use activation::{Dropout, dropout, relu, relu_dropout};
 pub use adam::{Adam, AdamSettings};
-pub use array::{Nested, Tensor, TensorId, Var};
+pub use array::{Nested, Part, Tensor, TensorId, Var};
 pub use attention::{additive_scores, gatv2_scores};
 pub use bias::add_bias;
 pub use buffer::{MemoryUse, memory_use};

@@ -31,7 +31,7 @@ pub(crate) struct SegmentSoftmax {
 }
 
 simd_dispatch! {
-    /// The softmax of each row's scores, head by head; the heads of an entry side by side.
+    /// The softmax of each row's scores, head by head; the heads of an entry side by side, the exponentials of all rows in one go.
     fn softmax_rows<T: Float>(
         pattern: &Pattern,
         rows: Range<usize>,
@@ -39,29 +39,35 @@ simd_dispatch! {
         heads: usize,
         out: &mut [MaybeUninit<T>],
     ) {
-        let base = pattern.offsets()[rows.start] * heads;
-        let (mut largest, mut totals) = (vec![T::LOWEST; heads], vec![T::ZERO; heads]);
-        for row in rows {
-            let entries = pattern.row(row).start * heads..pattern.row(row).end * heads;
+        let (base, step) = (pattern.offsets()[rows.start] * heads, heads.max(1));
+        let values = |row: usize| pattern.row(row).start * heads..pattern.row(row).end * heads;
+        let mut of_heads = vec![T::LOWEST; heads];
+        for row in rows.clone() {
+            let entries = values(row);
             let (scores, out) = (&scores[entries.clone()], &mut out[entries.start - base..entries.end - base]);
-            largest.fill(T::LOWEST);
-            for scores in scores.chunks_exact(heads.max(1)) {
-                largest.iter_mut().zip(scores).for_each(|(largest, score)| *largest = largest.larger(*score));
+            of_heads.fill(T::LOWEST);
+            for scores in scores.chunks_exact(step) {
+                of_heads.iter_mut().zip(scores).for_each(|(largest, score)| *largest = largest.larger(*score));
             }
-            for (out, scores) in out.chunks_exact_mut(heads.max(1)).zip(scores.chunks_exact(heads.max(1))) {
-                for ((out, score), largest) in out.iter_mut().zip(scores).zip(&largest) {
-                    out.write((*score - *largest).quick_exp());
+            for (out, scores) in out.chunks_exact_mut(step).zip(scores.chunks_exact(step)) {
+                for ((out, score), largest) in out.iter_mut().zip(scores).zip(&of_heads) {
+                    out.write(*score - *largest);
                 }
             }
-            // SAFETY: just written, and both types have one layout.
-            let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) };
-            totals.fill(T::ZERO);
-            for out in out.chunks_exact(heads.max(1)) {
-                totals.iter_mut().zip(out).for_each(|(total, e)| *total += *e);
+        }
+        // SAFETY: the rows have all entries of this part, and both types have one layout.
+        let out = unsafe { &mut *(std::ptr::from_mut(out) as *mut [T]) };
+        out.iter_mut().for_each(|e| *e = e.quick_exp());
+        for row in rows {
+            let entries = values(row);
+            let out = &mut out[entries.start - base..entries.end - base];
+            of_heads.fill(T::ZERO);
+            for out in out.chunks_exact(step) {
+                of_heads.iter_mut().zip(out).for_each(|(total, e)| *total += *e);
             }
-            totals.iter_mut().for_each(|total| *total = T::ONE / *total);
-            for out in out.chunks_exact_mut(heads.max(1)) {
-                out.iter_mut().zip(&totals).for_each(|(e, share)| *e = *e * *share);
+            of_heads.iter_mut().for_each(|total| *total = T::ONE / *total);
+            for out in out.chunks_exact_mut(step) {
+                out.iter_mut().zip(&of_heads).for_each(|(e, share)| *e = *e * *share);
             }
         }
     }

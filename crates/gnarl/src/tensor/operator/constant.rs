@@ -53,7 +53,7 @@ impl Constants {
 
     fn transposed(&self, pattern: &Pattern) -> Arc<Constants> {
         self.transposed
-            .get_or_init(|| Constants::new(permuted(&self.values, 1, &pattern.transposed().entry_of)))
+            .get_or_init(|| Constants::new(permuted(&self.values, 1, &pattern.transposed().entry_of).to_vec()))
             .clone()
     }
 }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::tensor::activation::Dropout;
 use crate::tensor::array::Tensor;
+use crate::tensor::buffer::Buffer;
 use crate::tensor::device::OnDevice;
 use crate::tensor::element::Float;
 use crate::tensor::fault::{Result, bail};
@@ -59,12 +60,24 @@ pub(super) fn product_to<T: OnDevice>(rows: Rows<'_, T>, x: &Tensor, i: usize, t
 }
 
 /// `heads` values per entry, in the order of the transposed pattern.
-pub(super) fn permuted<T: Float>(values: &[T], heads: usize, entry_of: &[u32]) -> Vec<T> {
-    let mut out = vec![T::ZERO; values.len()];
-    out.par_chunks_mut(heads * 4096).zip(entry_of.par_chunks(4096)).for_each(|(out, entries)| {
-        for (out, &k) in out.chunks_exact_mut(heads).zip(entries) {
-            out.copy_from_slice(&values[k as usize * heads..(k as usize + 1) * heads]);
+pub(super) fn permuted<T: Float>(values: &[T], heads: usize, entry_of: &[u32]) -> Buffer<T> {
+    const ENTRIES: usize = 4096;
+    assert_eq!(values.len(), heads * entry_of.len(), "values of the entries");
+    let part = |(out, entries): (&mut [MaybeUninit<T>], &[u32])| match heads {
+        1 => out.iter_mut().zip(entries).for_each(|(out, &k)| _ = out.write(values[k as usize])),
+        _ => {
+            for (out, &k) in out.chunks_exact_mut(heads).zip(entries) {
+                let from = &values[k as usize * heads..(k as usize + 1) * heads];
+                // Short runs: a loop, and no call for each.
+                for h in 0..heads {
+                    out[h].write(from[h]);
+                }
+            }
         }
-    });
-    out
+    };
+    let fill = |out: &mut [MaybeUninit<T>]| {
+        out.par_chunks_mut(heads * ENTRIES).zip(entry_of.par_chunks(ENTRIES)).for_each(part);
+    };
+    // SAFETY: there are as many values as entries and heads, and each is written.
+    unsafe { Buffer::filled(values.len(), fill) }
 }
