@@ -76,7 +76,7 @@ fn what_is_wrong_is_said_in_one_line() {
     let e = refusal(&with(&["--depth", "admp-sq"]));
     assert!(e.contains("unknown depth 'admp-sq'; did you mean admp-st"), "{e}");
     let e = refusal(&with(&["--depth", "admp-st", "--policy", "betweenness"]));
-    assert!(e.contains("unknown policy 'betweenness'; known: degree, core, walks, pagerank, confidence"), "{e}");
+    assert!(e.contains("unknown policy 'betweenness'; known: degree, core, walks, pagerank, size, confidence"), "{e}");
     let e = refusal(&with(&["--depth", "admp-st", "--policy", "core+core"]));
     assert!(e.contains("names core twice"), "{e}");
     let e = refusal(&with(&["--depth", "admp-st", "--layers", "3"]));

@@ -74,7 +74,7 @@ fn options_are_put_over_a_spec() {
     let e = refusal(&["train", "--data", "karate", "--spec", "no-such-file.toml"]);
     assert!(e.contains("no-such-file.toml: "), "{e}");
     let e = refusal(&["train", "--data", "karate"]);
-    assert!(e.contains("--model <NAME>"), "{e}");
+    assert!(e.contains("--model: name a model"), "{e}");
     for command in [&["attack", "--attack", "dice"][..], &["robustness", "--epsilon", "1"], &["bench", "epoch"]] {
         let shown = text(&[command, &["--data", "karate", "--model", "sgc", "--print-spec"]].concat());
         assert!(shown.starts_with("backbone = \"sgc\"\n"), "{command:?}: {shown}");
