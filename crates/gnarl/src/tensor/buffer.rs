@@ -2,7 +2,7 @@
 //!
 //! Every step of training needs blocks of the same sizes. Freed blocks go to a pool, sorted into classes of size, and are handed
 //! out again without being cleared. The blocks in use and those kept together never exceed what was in use at the worst moment
-//! (or 32 MiB): the pool costs no memory that the program did not need already.
+//! (or 8 MiB): the pool costs no memory that the program did not need already.
 
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
@@ -73,7 +73,7 @@ impl<T: Element> Drop for Buffer<T> {
 /// Blocks smaller than this are left to the allocator.
 const SMALLEST: usize = 4096;
 /// Bytes in use and kept that are never too many.
-const ALWAYS: usize = 32 << 20;
+const ALWAYS: usize = 8 << 20;
 
 /// Freed blocks, by the class of their size.
 #[derive(Debug)]
@@ -147,7 +147,7 @@ impl<T: Element> Pool<T> {
         }
     }
 
-    /// Takes a block back.
+    /// Takes a block back. One of a size that no request has was made elsewhere, and is freed.
     fn give(&self, mut values: Vec<T>) {
         let capacity = values.capacity();
         if Self::is_small(capacity) {
@@ -157,9 +157,10 @@ impl<T: Element> Pool<T> {
         let bytes = capacity * size_of::<T>();
         let mut state = self.lock();
         state.used = state.used.saturating_sub(bytes);
-        if state.used + state.kept + bytes <= state.most.max(ALWAYS) {
+        let is_wanted = class_below(capacity) == capacity;
+        if is_wanted && state.used + state.kept + bytes <= state.most.max(ALWAYS) {
             state.kept += bytes;
-            state.free.entry(class_below(capacity)).or_default().push(values);
+            state.free.entry(capacity).or_default().push(values);
         }
     }
 }
