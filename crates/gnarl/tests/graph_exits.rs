@@ -227,8 +227,10 @@ fn tensors(fitted: &Fitted) -> Vec<(String, Vec<u8>)> {
     all
 }
 
+type Seen = (Option<f64>, Option<f64>, Vec<Vec<f64>>, Vec<usize>, Vec<u32>);
+
 /// What can be compared of runs: everything but times.
-fn seen(run: &Run) -> (Option<f64>, Option<f64>, Vec<Vec<f64>>, Vec<usize>, Vec<u32>) {
+fn seen(run: &Run) -> Seen {
     let exits = run.exits.clone().unwrap();
     let lists = vec![exits.exit_accuracy, exits.exit_val_accuracy, exits.policy_accuracy, exits.policy_val_accuracy];
     let bits = run.test_probabilities.data().iter().map(|p| p.to_bits()).collect();
