@@ -2,8 +2,8 @@
 //!
 //! A classifier of graphs says nothing of single nodes, so that edges cannot be judged by its answers as [`CleanEdges`] does. The
 //! graphs of a set have much in common instead: which kinds of nodes are joined (the largest of a node's features), how many neighbours
-//! the ends of an edge share, how many the busier end has. From the training graphs we learn how often each is seen along an edge,
-//! and how often it would be along one that is put in between any two nodes; the ratio of these, as if the three were independent, says
+//! the ends of an edge share, how many the busier end has. From the training graphs we learn how often each is seen along an edge
+//! with some others put in around it, and how often along one that is put in between any two nodes; the ratio of these, as if the three were independent, says
 //! how foreign an edge is. The share of edges that were put into an input is the most likely one under that mixture; Bayes' rule then
 //! gives each edge a chance to be clean, and a neighbour keeps it by that chance. A graph with no more foreign edges than clean graphs
 //! seem to have is its own neighbour.
