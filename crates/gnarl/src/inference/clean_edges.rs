@@ -62,17 +62,9 @@ impl CleanEdges {
             ..*crf
         };
         let untested = Self { trusted: None, ..self };
-        let mut trusted = 0.0;
-        for share in TRIAL_SHARES {
-            let Some(changed) = with_foreign_edges(graph, &clean[0], share)? else { break };
-            let trial = Trial::new(model, &untested, &crf, &[changed], &clean)?;
-            if trial.harms() {
-                break;
-            }
-            if trial.helps() {
-                trusted = share;
-            }
-        }
+        let changed = |share| Ok(with_foreign_edges(graph, &clean[0], share)?.map(|changed| vec![changed]));
+        let trusted =
+            Trial::trusted(&TRIAL_SHARES, changed, |changed| Trial::new(model, &untested, &crf, changed, &clean))?;
         Ok(Self { trusted: Some(trusted), ..self })
     }
 

@@ -187,18 +187,12 @@ impl CleanGraphs {
             ..*crf
         };
         let untested = Self { trusted: None, ..self.clone() };
-        let mut trusted = 0.0;
-        for share in TRIAL_SHARES {
-            let changed = |(i, graph): (usize, &&Graph)| with_foreign_edges(graph, share, i);
-            let changed = graphs.iter().enumerate().map(changed).collect::<Result<Vec<_>>>()?;
-            let trial = Trial::new(model, &untested, &crf, &changed, &clean)?;
-            if trial.harms() {
-                break;
-            }
-            if trial.helps() {
-                trusted = share;
-            }
-        }
+        let changed = |share| {
+            let one = |(i, graph): (usize, &&Graph)| with_foreign_edges(graph, share, i);
+            graphs.iter().enumerate().map(one).collect::<Result<Vec<_>>>().map(Some)
+        };
+        let trusted =
+            Trial::trusted(&TRIAL_SHARES, changed, |changed| Trial::new(model, &untested, &crf, changed, &clean))?;
         Ok(Self { trusted: Some(trusted), ..self })
     }
 

@@ -19,6 +19,27 @@ pub(super) struct Trial {
 }
 
 impl Trial {
+    /// The largest of rising shares of change at which neighbours help, as far as they did no harm before it. `changed` makes the inputs
+    /// of a share, or none where there is no more to change.
+    pub fn trusted(
+        shares: &[f64],
+        changed: impl Fn(f64) -> Result<Option<Vec<Graph>>>,
+        trial: impl Fn(&[Graph]) -> Result<Self>,
+    ) -> Result<f64> {
+        let mut trusted = 0.0;
+        for &share in shares {
+            let Some(changed) = changed(share)? else { break };
+            let trial = trial(&changed)?;
+            if trial.harms() {
+                break;
+            }
+            if trial.helps() {
+                trusted = share;
+            }
+        }
+        Ok(trusted)
+    }
+
     /// Answers on `changed` inputs by these neighbours and without them, against the classes of the clean ones.
     pub fn new(
         model: &dyn Classifier,
