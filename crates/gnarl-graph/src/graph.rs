@@ -29,6 +29,17 @@ pub struct BuildReport {
     pub conflicting_weights: u64,
 }
 
+/// Compressed rows that are not a graph as they stand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows {
+    /// Row boundaries.
+    pub offsets: Vec<u64>,
+    /// The other end of each arc.
+    pub targets: Vec<u32>,
+    /// The weight of each arc.
+    pub weights: Option<Vec<f64>>,
+}
+
 /// An immutable undirected simple graph: adjacency, optional weights, features, labels, node names and named splits.
 ///
 /// ```
@@ -65,6 +76,26 @@ impl Graph {
         edges: impl IntoIterator<Item = (u32, u32, f64)>,
     ) -> Result<(Self, BuildReport)> {
         Builder::<f64>::collect(num_nodes, edges)?.build()
+    }
+
+    /// Takes over compressed rows that are a graph as it stands: every row ascending, without its own node, every arc with its reverse,
+    /// weights finite and the same in both directions. O(n + m), and no copy. Rows that are no such graph are given back, for
+    /// [`from_edges`](Self::from_edges) to put in order, or for an error.
+    ///
+    /// ```
+    /// let path = gnarl_graph::Graph::from_rows_as_they_are(vec![0, 1, 3, 4], vec![1, 0, 2, 1], None).unwrap();
+    /// assert_eq!(path.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+    /// assert!(gnarl_graph::Graph::from_rows_as_they_are(vec![0, 1, 1], vec![1], None).is_err(), "one direction alone");
+    /// ```
+    pub fn from_rows_as_they_are(
+        offsets: Vec<u64>,
+        targets: Vec<u32>,
+        weights: Option<Vec<f64>>,
+    ) -> std::result::Result<Self, Rows> {
+        match is_simple(&offsets, &targets, weights.as_deref()) {
+            true => Ok(Self::from_rows(offsets, targets, weights)),
+            false => Err(Rows { offsets, targets, weights }),
+        }
     }
 
     /// A graph without edges.
@@ -376,6 +407,41 @@ impl Graph {
         self.node_names = other.node_names.clone();
         self.splits = other.splits.clone();
     }
+}
+
+/// Whether compressed rows are those of a graph. Reading rows in order, the arcs from below that a node has are met in the order in
+/// which they stand in its own row: one look at each pair.
+fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> bool {
+    let arcs = targets.len() as u64;
+    let in_order = offsets.first() == Some(&0) && offsets.last() == Some(&arcs) && offsets.is_sorted();
+    let n = offsets.len().saturating_sub(1);
+    if !in_order || n > MAX_NODES || weights.is_some_and(|w| w.len() != targets.len() || !w.iter().all(fits)) {
+        return false;
+    }
+    let mut next: Vec<u64> = offsets[..n].to_vec();
+    let mut pairs = 0u64;
+    for u in 0..n {
+        let (start, end) = (offsets[u] as usize, offsets[u + 1] as usize);
+        let row = &targets[start..end];
+        if !row.is_sorted_by(|a, b| a < b) || row.last().is_some_and(|&v| v as usize >= n) {
+            return false;
+        }
+        for k in start + row.partition_point(|&v| (v as usize) < u)..end {
+            let v = targets[k] as usize;
+            let back = next[v] as usize;
+            let is_pair = v != u && back < offsets[v + 1] as usize && targets[back] as usize == u;
+            if !is_pair || weights.is_some_and(|w| w[k] != w[back]) {
+                return false;
+            }
+            next[v] += 1;
+            pairs += 1;
+        }
+    }
+    2 * pairs == arcs
+}
+
+fn fits(weight: &f64) -> bool {
+    weight.fault().is_none()
 }
 
 fn out_of_range(op: &'static str, id: u32, num_nodes: usize) -> Error {
