@@ -377,7 +377,8 @@ impl PyGraph {
         let Ok(other) = other.cast::<Self>() else { return false };
         let (a, b) = (&self.graph, &other.get().graph);
         let same_rows = a.offsets() == b.offsets() && a.targets() == b.targets() && a.weights() == b.weights();
-        same_rows && a.features() == b.features() && a.labels() == b.labels() && a.splits() == b.splits()
+        let labels = |graph: &Graph| graph.labels().map(|labels| (labels.classes().to_vec(), names_of(labels)));
+        same_rows && a.features() == b.features() && labels(a) == labels(b) && a.splits() == b.splits()
     }
 
     fn __hash__(&self) -> u64 {

@@ -50,6 +50,13 @@ fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     Ok(new)
 }
 
+/// Work that nobody waits for keeps its threads: whoever comes next gets others.
+fn abandon(threads: Option<usize>) {
+    if let Some(pools) = POOLS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        pools.by_size.remove(&threads);
+    }
+}
+
 /// What the thread that waits does from time to time, with the interpreter at hand.
 pub type Tick<'a> = &'a dyn Fn(Python<'_>) -> PyResult<()>;
 
@@ -86,7 +93,9 @@ pub fn run<T: Send + 'static>(
                 let asked = py.check_signals().and_then(|()| tick.map_or(Ok(()), |tick| tick(py)));
                 if let Err(interrupt) = asked {
                     stop.store(true, Ordering::Relaxed);
-                    drop(wait(py, &receiver, PATIENCE));
+                    if wait(py, &receiver, PATIENCE).is_err() {
+                        abandon(threads);
+                    }
                     return Err(interrupt);
                 }
             }

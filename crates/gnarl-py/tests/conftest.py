@@ -29,8 +29,13 @@ def blocks() -> gnarl.Graph:
 
 
 @pytest.fixture(scope="session")
-def cora() -> gnarl.Graph:
+def data_folder() -> Path:
     folder = data_dir()
     if folder is None:
         pytest.skip("no folder of datasets")
-    return gnarl.load("cora", data_dir=str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cora(data_folder: Path) -> gnarl.Graph:
+    return gnarl.load("cora", data_dir=str(data_folder))

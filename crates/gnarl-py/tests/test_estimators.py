@@ -45,12 +45,8 @@ def test_results_are_the_command_lines(model: str, axes: dict, seed: int, tmp_pa
     assert (loaded.predict_proba(data) == ours.predict_proba(data)).all()
 
 
-def test_sets_give_the_command_lines_results(tmp_path: Path) -> None:
-    from conftest import data_dir
-
-    folder = data_dir()
-    if folder is None:
-        pytest.skip("no folder of datasets")
+def test_sets_give_the_command_lines_results(tmp_path: Path, data_folder: Path) -> None:
+    folder = data_folder
     mutag = gnarl.load("mutag", data_dir=str(folder))
     ours = gnarl.GraphClassifier("gin", batch_norm=True, epochs=10).fit(mutag)
     theirs = tmp_path / "theirs.safetensors"

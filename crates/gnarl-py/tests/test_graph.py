@@ -191,7 +191,7 @@ def test_pickles_are_equal(blocks: gnarl.Graph, karate: gnarl.Graph) -> None:
 
 
 def test_people_can_read_it(karate: gnarl.Graph) -> None:
-    assert repr(karate) == 'Graph("karate": 34 nodes, 78 edges, 4 classes)'
+    assert repr(karate) == 'Graph("karate": 34 nodes, 78 edges, 34 features, 4 classes)'
     assert "<td>78</td>" in karate._repr_html_()
     assert repr(gnarl.GraphSet([karate], [1])) == 'GraphSet("graphs": 1 graphs, 34 nodes, 78 edges, 1 classes)'
 

@@ -7,8 +7,9 @@
 True
 """
 
-from gnarl import _axes
 from gnarl._axes import Choice
+from gnarl._choices import *  # noqa: F403
+from gnarl._choices import __all__ as _choices
 from gnarl._estimators import GraphClassifier, NodeClassifier, NotFittedError
 from gnarl._gnarl import VERSION as __version__
 from gnarl._gnarl import Density, Fitted, Graph, GraphSet
@@ -40,8 +41,6 @@ from gnarl._parts import (
     spectrum,
     star,
 )
-
-globals().update(_axes.CHOICES)
 
 __all__ = [
     "Attacked",
@@ -83,5 +82,5 @@ __all__ = [
     "sbm",
     "spectrum",
     "star",
-    *_axes.CHOICES,
+    *_choices,
 ]

@@ -98,8 +98,16 @@ def to_scores(value: Any) -> NDArray[np.float32]:
         return np.ascontiguousarray(array, dtype=np.float32)
 
 
+def _has_class(numbers: NDArray[Any]) -> NDArray[np.bool_]:
+    """Whether an item has a class: -1 stands for none, unless -1 and 1 are all there is and so are two classes."""
+    without = np.asarray(numbers == -1)
+    if without.any() and (without | (numbers == 1)).all() and not without.all():
+        return np.ones(len(numbers), dtype=bool)
+    return ~without
+
+
 def to_codes(y: Any, what: str = "y") -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Classes by their place among the distinct ones, -1 for those without: -1, NaN, None and empty text."""
+    """Classes by their place among the distinct ones, -1 for those without: NaN, None, empty text, and -1 where there are other numbers than 1."""
     array = to_array(y, what)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -111,16 +119,14 @@ def to_codes(y: Any, what: str = "y") -> tuple[NDArray[np.int64], NDArray[Any]]:
         odd = np.flatnonzero(~(np.isfinite(whole) & (whole == np.floor(whole))))
         if len(odd):
             raise ValueError(f"{what}: Unknown label type: {whole[odd[0]]!r} is not a class; classes are whole numbers or text")
-        known &= np.where(known, array, 0) != -1
+        known[known] = _has_class(whole)
         values: NDArray[Any] = array[known].astype(np.int64)
     elif array.dtype.kind == "b":
         known = np.ones(len(array), dtype=bool)
         values = array
     elif array.dtype.kind in "iu":
-        known = array != -1 if array.dtype.kind == "i" else np.ones(len(array), dtype=bool)
+        known = _has_class(array)
         values = array[known]
-        if set(np.unique(array[:1000]).tolist()) == {-1, 1}:
-            warnings.warn(f"{what}: -1 stands for items without a class; name two classes 0 and 1", stacklevel=3)
     elif array.dtype.kind in "OUS":
         known = np.array([not (v is None or v == "" or v != v) for v in array.tolist()], dtype=bool)
         values = array[known]
@@ -345,7 +351,8 @@ def to_graph(
     ``data`` may be a NumPy ``edge_index`` of shape (2, E), a list of pairs, a SciPy sparse adjacency, a pandas or Arrow table of edges, a
     NetworkX graph, a PyTorch Geometric ``Data`` (or a mapping with the same names), the name of a dataset, or a Graph. Edges are
     undirected: an edge in both directions, or given twice, is one edge; a self-loop is dropped. ``Graph.dropped`` counts both. Of an edge
-    with two weights the first is kept, with a warning. In ``y``, -1, NaN, None and empty text stand for nodes without a class.
+    with two weights the first is kept, with a warning. In ``y``, NaN, None, empty text and -1 stand for nodes without a class (-1 and 1 alone are two
+    classes).
 
     >>> import numpy as np
     >>> to_graph(np.array([[0, 1, 2], [1, 2, 0]]), x=np.eye(3), y=["a", "b", "a"])

@@ -322,7 +322,7 @@ class NodeClassifier(_Estimator):
             split = given_split(slice(None) if mask is None else mask, None, None, graph.num_nodes)
             assert split is not None
             items = split[1]
-        return _share(self.predict(graph), graph.y, named_classes(graph.classes), y, items)
+        return _share(self.classes_[self._answers(graph)[0]], graph.y, named_classes(graph.classes), y, items)
 
     def operator_matrix(self, graph: Any) -> Any:
         """What messages travel by on a graph, with the scalars that were learned, as ``scipy.sparse.csr_array``."""
@@ -388,7 +388,7 @@ class GraphClassifier(_Estimator):
         items: Any = np.arange(len(given))
         if y is None and fitted.recognises(given) and len(fitted.split[3]):
             items = fitted.split[3]
-        return _share(self.predict(given), given.y, named_classes(given.classes), y, items)
+        return _share(self.classes_[self._answers(given)[0]], given.y, named_classes(given.classes), y, items)
 
 
 def _as_set(graphs: Any) -> _gnarl.GraphSet:

@@ -136,7 +136,7 @@ def attack(
     graph = to_graph(graph)
     if not isinstance(kind, str):
         raise ValueError(f"attack: {kind!r} is not the name of one")
-    core = subject(model)
+    core = model if isinstance(model, Defended) else subject(model)
     pairs: list[tuple[int, int]] = []
     if getattr(model, "_task", "node") == "graph":
         if y is not None:

@@ -362,7 +362,7 @@ def load(name: str, *, data_dir: str | None = None, random_state: Any = None) ->
     Files are looked for in ``data_dir``, else ``GNARL_DATA``, else the platform's data folder, where ``gnarl data get NAME`` puts them.
 
     >>> load("karate")
-    Graph("karate": 34 nodes, 78 edges, 4 classes)
+    Graph("karate": 34 nodes, 78 edges, 34 features, 4 classes)
     """
     return _gnarl.load(_name(name, "dataset"), data_dir, seed_of(random_state))
 
