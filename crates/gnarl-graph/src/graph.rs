@@ -613,6 +613,47 @@ mod tests {
     }
 
     proptest! {
+        /// Rows are taken as they are exactly where they are those of the graph of their own arcs.
+        #[test]
+        fn rows_are_taken_as_they_are_or_given_back(
+            edges in prop::collection::vec((0u32..7, 0u32..7, 0u8..2), 0..20), broken in prop::option::of((any::<prop::sample::Index>(), 0u32..8)), weighted in any::<bool>()
+        ) {
+            let made = Graph::from_weighted_edges(7, edges.iter().map(|&(u, v, w)| (u, v, f64::from(w)))).unwrap().0;
+            let (offsets, mut targets) = (made.offsets().to_vec(), made.targets().to_vec());
+            let weights = made.weights().filter(|_| weighted).map(<[f64]>::to_vec);
+            if let (Some((at, v)), false) = (&broken, targets.is_empty()) {
+                let at = at.index(targets.len());
+                targets[at] = *v;
+            }
+            let is_whole = targets == made.targets();
+            match Graph::from_rows_as_they_are(offsets.clone(), targets.clone(), weights.clone()) {
+                Ok(taken) => {
+                    prop_assert!(is_whole, "{targets:?}");
+                    prop_assert_eq!((taken.offsets(), taken.targets()), (made.offsets(), made.targets()));
+                    prop_assert_eq!(taken.weights(), weights.as_deref());
+                }
+                Err(rows) => {
+                    prop_assert!(!is_whole, "{targets:?}");
+                    prop_assert_eq!(rows, Rows { offsets, targets, weights });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_in_disorder_are_given_back() {
+        let taken = |offsets: &[u64], targets: &[u32], weights: Option<&[f64]>| {
+            Graph::from_rows_as_they_are(offsets.to_vec(), targets.to_vec(), weights.map(<[f64]>::to_vec)).is_ok()
+        };
+        assert!(taken(&[0, 1, 2], &[1, 0], Some(&[2.0, 2.0])) && taken(&[0], &[], None));
+        assert!(!taken(&[0, 1, 2], &[1, 0], Some(&[2.0, 3.0])), "two weights");
+        assert!(!taken(&[0, 1, 2], &[1, 0], Some(&[f64::NAN; 2])) && !taken(&[0, 1, 2], &[1, 0], Some(&[2.0])));
+        assert!(!taken(&[], &[], None) && !taken(&[1, 2], &[0], None) && !taken(&[0, 2, 1, 2], &[1, 0], None));
+        assert!(!taken(&[0, 1], &[0], None), "a loop");
+        assert!(!taken(&[0, 2, 4], &[1, 1, 0, 0], None), "twice");
+    }
+
+    proptest! {
         #[test]
         fn rows_equal_a_map_of_first_weights(edges in prop::collection::vec((0u32..9, 0u32..9, 0u8..3), 0..60)) {
             let (g, report) = Graph::from_weighted_edges(9, edges.iter().map(|&(u, v, w)| (u, v, f64::from(w)))).unwrap();

@@ -22,7 +22,7 @@ def command(*words: str) -> dict:
 COMBINATIONS = [
     ("gcn", {}),
     ("gcn", {"operator": "cgso", "centrality": "core"}),
-    ("gcn", {"operator": gnarl.CGSO(centrality="core"), "depth": "admp-st", "weights": gnarl.Orthonormal()}),
+    ("gcn", {"operator": gnarl.CGSO(centrality="core"), "init": "A", "depth": gnarl.ADMPST(last=2), "weights": gnarl.Orthonormal()}),
     ("sage", {"inference": "robust-crf", "augment": gnarl.DropEdge(strength=0.2), "lr": 0.02, "hidden": 16}),
     ("gat", {"heads": 4, "defense": "jaccard"}),
 ]
@@ -32,10 +32,10 @@ COMBINATIONS = [
 @pytest.mark.parametrize("seed", [0, 3])
 def test_results_are_the_command_lines(model: str, axes: dict, seed: int, tmp_path: Path) -> None:
     data = gnarl.load("csbm", random_state=seed)
-    ours = gnarl.NodeClassifier(model, epochs=30, random_state=seed, **axes).fit(data)
+    ours = gnarl.NodeClassifier(model, epochs=10, random_state=seed, **axes).fit(data)
     options = [f"--{flag}={text}" for flag, text in _axes.options_of(axes)]
     theirs = tmp_path / "theirs.safetensors"
-    train = ["train", "--data", "csbm", "--model", model, "--epochs", "30", "--seed", str(seed), "--save", str(theirs)]
+    train = ["train", "--data", "csbm", "--model", model, "--epochs", "10", "--seed", str(seed), "--save", str(theirs)]
     report = command(*train, *options)
     ours.save(tmp_path / "ours.safetensors")
     assert (tmp_path / "ours.safetensors").read_bytes() == theirs.read_bytes(), "the files are the same"

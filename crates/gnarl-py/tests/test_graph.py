@@ -94,6 +94,14 @@ def test_named_nodes_of_a_table() -> None:
     assert graph.to_pandas().to_numpy().tolist() == [["a", "b", 2.0], ["b", "c", 3.0]]
 
 
+@pytest.mark.parametrize("library", ["pyarrow", "polars"])
+def test_tables_of_other_libraries(library: str) -> None:
+    module = pytest.importorskip(library)
+    make = module.table if library == "pyarrow" else module.DataFrame
+    assert edges(gnarl.Graph(make({"source": EDGES[0].tolist(), "target": EDGES[1].tolist()}))) == EXPECTED
+    assert gnarl.Graph(make({"u": ["a", "b"], "v": ["b", "c"]})).node_names == ["a", "b", "c"]
+
+
 def test_pytorch_geometric_data_without_pytorch() -> None:
     data = Data(
         edge_index=Tensor(EDGES), x=Tensor(np.eye(4, 3)), y=Tensor([1, 0, 1, 0]), num_nodes=4,

@@ -62,7 +62,7 @@ def test_programs_pass_a_type_checker(tmp_path: Path) -> None:
     pytest.importorskip("mypy")
     programs = sorted((ROOT / "examples" / "python").glob("*.py"))
     assert programs
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), *map(str, programs)]
+    command = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--cache-dir", str(tmp_path), *map(str, programs)]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
     wrong = tmp_path / "wrong.py"

@@ -436,8 +436,8 @@ _document(
     """>>> import gnarl
 >>> karate = gnarl.load("karate")
 >>> model = gnarl.NodeClassifier("gcn", epochs=50).fit(karate)
->>> model.predict(karate)[:4].tolist()
-[0, 0, 0, 0]
+>>> model.predict(karate).shape, model.classes_.tolist()
+((34,), [0, 1, 2, 3])
 >>> model.score(karate) > 0.5
 True""",
 )
