@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::components::Components;
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -416,35 +418,31 @@ impl Graph {
     }
 }
 
-/// Whether compressed rows are those of a graph. Reading rows in order, the arcs from below that a node has are met in the order in
-/// which they stand in its own row: one look at each pair.
+/// Whether compressed rows are those of a graph: where every arc upwards has its reverse and there are no other arcs, every arc has one.
+/// Rows are looked at side by side.
 fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> bool {
-    let arcs = targets.len() as u64;
-    let in_order = offsets.first() == Some(&0) && offsets.last() == Some(&arcs) && offsets.is_sorted();
+    let arcs = targets.len();
+    let in_order = offsets.first() == Some(&0) && offsets.last() == Some(&(arcs as u64)) && offsets.is_sorted();
     let n = offsets.len().saturating_sub(1);
-    if !in_order || n > MAX_NODES || weights.is_some_and(|w| w.len() != targets.len() || !w.iter().all(fits)) {
+    if !in_order || n > MAX_NODES || weights.is_some_and(|w| w.len() != arcs || !w.iter().all(fits)) {
         return false;
     }
-    let mut next: Vec<u64> = offsets[..n].to_vec();
-    let mut pairs = 0u64;
-    for u in 0..n {
-        let (start, end) = (offsets[u] as usize, offsets[u + 1] as usize);
-        let row = &targets[start..end];
-        if !row.is_sorted_by(|a, b| a < b) || row.last().is_some_and(|&v| v as usize >= n) {
-            return false;
-        }
-        for k in start + row.partition_point(|&v| (v as usize) < u)..end {
-            let v = targets[k] as usize;
-            let back = next[v] as usize;
-            let is_pair = v != u && back < offsets[v + 1] as usize && targets[back] as usize == u;
-            if !is_pair || weights.is_some_and(|w| w[k] != w[back]) {
-                return false;
-            }
-            next[v] += 1;
-            pairs += 1;
-        }
-    }
-    2 * pairs == arcs
+    let range = |u: usize| offsets[u] as usize..offsets[u + 1] as usize;
+    let has_reverse = |u: usize, k: usize| {
+        let back = range(targets[k] as usize);
+        let found = targets[back.clone()].binary_search(&(u as u32)).ok().map(|at| back.start + at);
+        found.is_some_and(|back| weights.is_none_or(|w| w[k] == w[back]))
+    };
+    // The arcs upwards of a node, where its row is in order.
+    let upwards = |u: usize| -> Option<usize> {
+        let row = &targets[range(u)];
+        let fits = row.is_sorted_by(|a, b| a < b) && row.last().is_none_or(|&v| (v as usize) < n);
+        let below = row.partition_point(|&v| (v as usize) < u);
+        let fits = fits && row.get(below) != Some(&(u as u32));
+        (fits && (range(u).start + below..range(u).end).all(|k| has_reverse(u, k))).then_some(row.len() - below)
+    };
+    let counted = (0..n).into_par_iter().with_min_len(4096).map(upwards).try_reduce(|| 0, |a, b| Some(a + b));
+    counted.is_some_and(|upwards| 2 * upwards == arcs)
 }
 
 fn fits(weight: &f64) -> bool {

@@ -127,19 +127,19 @@ impl PyGraph {
         if weights.as_ref().is_some_and(|w| w.len() != targets.len()) {
             return Err(wrong("edge weights: there must be one for each entry"));
         }
-        let made = py.detach(move || match Graph::from_rows_as_they_are(offsets, targets, weights) {
-            Ok(graph) => Ok((graph, BuildReport::default())),
-            Err(rows) => {
-                let n = rows.offsets.len() - 1;
-                let ends = |u: usize| rows.offsets[u] as usize..rows.offsets[u + 1] as usize;
-                let pairs = (0..n).flat_map(|u| ends(u).map(move |k| (u as u32, k)));
-                match &rows.weights {
-                    None => Graph::from_edges(n, pairs.map(|(u, k)| (u, rows.targets[k]))),
-                    Some(w) => Graph::from_weighted_edges(n, pairs.map(|(u, k)| (u, rows.targets[k], w[k]))),
+        let (graph, report) =
+            work::quietly(py, None, move || match Graph::from_rows_as_they_are(offsets, targets, weights) {
+                Ok(graph) => Ok((graph, BuildReport::default())),
+                Err(rows) => {
+                    let n = rows.offsets.len() - 1;
+                    let ends = |u: usize| rows.offsets[u] as usize..rows.offsets[u + 1] as usize;
+                    let pairs = (0..n).flat_map(|u| ends(u).map(move |k| (u as u32, k)));
+                    Ok(match &rows.weights {
+                        None => Graph::from_edges(n, pairs.map(|(u, k)| (u, rows.targets[k])))?,
+                        Some(w) => Graph::from_weighted_edges(n, pairs.map(|(u, k)| (u, rows.targets[k], w[k])))?,
+                    })
                 }
-            }
-        });
-        let (graph, report) = made.map_err(raised_by_graph)?;
+            })?;
         Ok(Self { report, ..Self::of(graph, "graph") })
     }
 

@@ -295,9 +295,10 @@ fn pairs<'py>(py: Python<'py>, pairs: &[(u32, u32)]) -> PyResult<Bound<'py, PyAr
     PyArray1::from_iter(py, flat).reshape([pairs.len(), 2])
 }
 
-/// Attacks a graph. Targets are rows of the model's scores with the classes that the attacker takes them for.
+/// Attacks a graph. Targets are rows of the model's scores with the classes that the attacker takes them for; training nodes are for
+/// attacks on training.
 #[pyfunction]
-#[pyo3(signature = (graph, name, settings, model=None, targets=vec![], seed=0, n_jobs=None))]
+#[pyo3(signature = (graph, name, settings, model=None, targets=vec![], training=vec![], seed=0, n_jobs=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn attack<'py>(
     py: Python<'py>,
@@ -306,35 +307,40 @@ pub fn attack<'py>(
     settings: Vec<Given>,
     model: Option<&Bound<'py, PyAny>>,
     targets: Vec<(u32, u32)>,
+    training: Vec<(u32, u32)>,
     seed: u64,
     n_jobs: Option<usize>,
 ) -> PyResult<Attacked<'py>> {
     let attack = name.parse::<Attack>().and_then(|known| known.with(&settings)).map_err(raised_by_graph)?;
     let original = graph.get().clone();
     let stop = Arc::new(AtomicBool::new(false));
-    let run = move |on: &Graph, model: Option<&dyn Classifier>, targets: &[(u32, u32)]| {
+    let run = move |on: &Graph, model: Option<&dyn Classifier>, targets: &[(u32, u32)], training: &[(u32, u32)]| {
         let rows = on.num_nodes() as u32;
-        if let Some((row, _)) = targets.iter().find(|(row, _)| *row >= rows.max(1)) {
+        if let Some((row, _)) = targets.iter().chain(training).find(|(row, _)| *row >= rows.max(1)) {
             return Err(GraphError::argument("attack", format!("target {row}, and the graph has {rows} nodes")).into());
         }
-        if let (Some(model), Some((_, class))) =
-            (model, targets.iter().find(|(_, class)| model.is_some_and(|model| *class as usize >= model.num_classes())))
-        {
+        if let (Some(model), Some((_, class))) = (
+            model,
+            targets
+                .iter()
+                .chain(training)
+                .find(|(_, class)| model.is_some_and(|model| *class as usize >= model.num_classes())),
+        ) {
             let what = format!("a target of class {class}, and the model knows {}", model.num_classes());
             return Err(GraphError::argument("attack", what).into());
         }
-        attack.run(&Scene { graph: on, model, targets, labels: on.labels() }, seed)
+        attack.run(&Scene { graph: on, model, targets, labels: on.labels(), training }, seed)
     };
     let (attacked, on) = match model {
         None => {
             let on = original.clone();
             let graph = on.graph.clone();
-            (work::run(py, n_jobs, &stop, None, move || run(&graph, None, &targets))?, on)
+            (work::run(py, n_jobs, &stop, None, move || run(&graph, None, &targets, &training))?, on)
         }
         Some(model) => {
             let (asked, on) = Subject::of(model).asked(py, &original, &stop)?;
             let graph = on.graph.clone();
-            let question = move |asked: &Asked| asked.with(|model| run(&graph, Some(model), &targets));
+            let question = move |asked: &Asked| asked.with(|model| run(&graph, Some(model), &targets, &training));
             (ask(py, n_jobs, &stop, asked, question)?, on)
         }
     };

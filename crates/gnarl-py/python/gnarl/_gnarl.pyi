@@ -188,6 +188,7 @@ def attack(
     settings: _Given,
     model: Any = None,
     targets: Sequence[tuple[int, int]] = ...,
+    training: Sequence[tuple[int, int]] = ...,
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> tuple[Graph, NDArray[np.int64], NDArray[np.int64], str]: ...

@@ -138,6 +138,7 @@ def attack(
         raise ValueError(f"attack: {kind!r} is not the name of one")
     core = model if isinstance(model, Defended) else subject(model)
     pairs: list[tuple[int, int]] = []
+    training: list[tuple[int, int]] = []
     if getattr(model, "_task", "node") == "graph":
         if y is not None:
             place = class_names(model.classes_).index(str(y)) if str(y) in class_names(model.classes_) else None
@@ -150,24 +151,27 @@ def attack(
             if len(codes) != graph.num_nodes:
                 raise ValueError(f"y: {len(codes)} classes for {graph.num_nodes} nodes")
             graph = graph._replace(y=(codes, class_names(classes)))
-        pairs = _targets(graph, core, targets)
+        pairs, training = _targets(graph, core, targets)
     seed, threads = seed_of(random_state), threads_of(n_jobs)
-    made, added, removed, features = _gnarl.attack(graph, kind, _attack_settings(kind, settings), core, pairs, seed, threads)
+    made, added, removed, features = _gnarl.attack(graph, kind, _attack_settings(kind, settings), core, pairs, training, seed, threads)
     return Attacked(made, added, removed, json.loads(features))
 
 
-def _targets(graph: _gnarl.Graph, core: Any, targets: Any) -> list[tuple[int, int]]:
+def _targets(graph: _gnarl.Graph, core: Any, targets: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The nodes to mislead and those that train, with the classes that they are taken for."""
     codes = graph.y
     if codes is None:
         if targets is not None:
             raise ValueError("targets: the graph has no classes; hand over y")
-        return []
+        return [], []
+    split = graph.splits[0] if graph.splits else None
+    if isinstance(core, _gnarl.Fitted) and core.recognises(graph):
+        split = core.split
+    train = np.zeros(0, dtype=np.int64) if split is None else split[1]
     if targets is not None:
         nodes = to_items(targets, graph.num_nodes, "targets")
-    elif isinstance(core, _gnarl.Fitted) and core.recognises(graph) and len(core.split[3]):
-        nodes = core.split[3]
-    elif graph.splits and len(graph.splits[0][3]):
-        nodes = graph.splits[0][3]
+    elif split is not None and len(split[3]):
+        nodes = split[3]
     else:
         nodes = np.arange(graph.num_nodes)
     names = graph.classes
@@ -175,7 +179,8 @@ def _targets(graph: _gnarl.Graph, core: Any, targets: Any) -> list[tuple[int, in
     if isinstance(core, _gnarl.Fitted):
         known = core.classes
         place = {i: known.index(name) for i, name in enumerate(names) if name in known}
-    return [(int(u), place[int(codes[u])]) for u in nodes if int(codes[u]) in place]
+    pairs, training = ([(int(u), place[int(codes[u])]) for u in part if int(codes[u]) in place] for part in (nodes, train))
+    return pairs, training
 
 
 @dataclass(frozen=True)
