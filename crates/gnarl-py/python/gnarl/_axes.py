@@ -141,7 +141,7 @@ def _make() -> dict[str, type[Choice]]:
         names = [("cgso", "an operator learned from node centralities")] if axis == "operator" else section["names"]
         for name, about in names:
             taken = [s for s in section["settings"] if axis == "operator" or any(name in who for who, _ in s["takers"])]
-            settings = {setting_name(axis, s): s["flag"] for s in taken}
+            settings = {keyword(s["name"]): s["flag"] for s in taken}
             what = {s["flag"]: next((about for who, about in s["takers"] if name in who), s["about"]) for s in taken}
             lines = [f"    {k}: {what[flag]}" for k, flag in settings.items()]
             doc = f"``{axis}={name!r}``: {about}." + ("\n\n    Settings:\n\n" + "\n".join(lines) if lines else "")
@@ -154,11 +154,6 @@ def _make() -> dict[str, type[Choice]]:
             cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
             made[called] = cls
     return made
-
-
-def setting_name(axis: str, setting: Mapping[str, Any]) -> str:
-    """What a setting is called on its own object: the name it is stored under."""
-    return keyword(setting["name"])
 
 
 CHOICES = _make()

@@ -328,8 +328,10 @@ def _from_array(array: NDArray[Any], keywords: dict[str, Any], pairs: bool = Fal
 
 
 def _count(value: Any) -> int | None:
-    if value is None or hasattr(value, "shape") and len(value.shape):
-        return int(value.shape[0]) if value is not None else None
+    """The rows of something, where it has any."""
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if len(shape) else None
     return len(value) if hasattr(value, "__len__") else None
 
 
@@ -371,7 +373,7 @@ def to_graph(
         "train_mask": train_mask, "val_mask": val_mask, "test_mask": test_mask,
     }  # fmt: skip
     if keywords["num_nodes"] is None:
-        keywords["num_nodes"] = _count(x) if x is not None else _count(y) if y is not None else None
+        keywords["num_nodes"] = _count(y if x is None else x)
     plain = False
     if isinstance(data, _gnarl.Graph):
         graph, plain = data, True
