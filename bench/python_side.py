@@ -111,6 +111,6 @@ if __name__ == "__main__":
     parser.add_argument("--data", default="cora,citeseer,pubmed,photo")
     parser.add_argument("--seeds", type=int, default=10)
     given = parser.parse_args()
-    print(json.dumps(around("cora")))
+    print(json.dumps(around("cora")), flush=True)
     for name in given.data.split(","):
         print(json.dumps(side_by_side(name, given.seeds)), flush=True)
