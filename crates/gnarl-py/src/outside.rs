@@ -314,6 +314,7 @@ pub fn attack<'py>(
     let attack = name.parse::<Attack>().and_then(|known| known.with(&settings)).map_err(raised_by_graph)?;
     let original = graph.get().clone();
     let stop = Arc::new(AtomicBool::new(false));
+    let stopped = stop.clone();
     let run = move |on: &Graph, model: Option<&dyn Classifier>, targets: &[(u32, u32)], training: &[(u32, u32)]| {
         let rows = on.num_nodes() as u32;
         if let Some((row, _)) = targets.iter().chain(training).find(|(row, _)| *row >= rows.max(1)) {
@@ -329,7 +330,7 @@ pub fn attack<'py>(
             let what = format!("a target of class {class}, and the model knows {}", model.num_classes());
             return Err(GraphError::argument("attack", what).into());
         }
-        attack.run(&Scene { graph: on, model, targets, labels: on.labels(), training }, seed)
+        attack.run(&Scene { graph: on, model, targets, labels: on.labels(), training, stop: Some(&stopped) }, seed)
     };
     let (attacked, on) = match model {
         None => {
