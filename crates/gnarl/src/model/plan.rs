@@ -167,6 +167,7 @@ impl Model {
                 orthogonal_start: takes(NetworkOption::OrthogonalStart).then_some(network.orthogonal_start),
                 noise: takes(NetworkOption::Noise).then_some(rounded(network.noise)),
                 gain: (task == Task::Node && takes(NetworkOption::Gain)).then_some(network.gain),
+                level: takes(NetworkOption::Level).then_some(network.level),
                 readout: if task == Task::Graph { Some(readout) } else { None },
                 head_dropout: of_sets(head_dropout),
             },
@@ -246,6 +247,7 @@ fn network(model: &Model, task: Task) -> NetworkConfig {
     network.head = options.head.unwrap_or(needs_head && model.backbone.takes(NetworkOption::Head));
     network.orthogonal_start = options.orthogonal_start.unwrap_or(network.orthogonal_start);
     set(&mut network.noise, options.noise);
+    network.level = options.level.unwrap_or(network.level);
     network.weights = model.weights;
     // The head of a set's classifier is free and finds its own scale.
     network.gain = options.gain.unwrap_or(task == Task::Node && network.needs_gain());
@@ -422,6 +424,10 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
                         "{backbone} is trained one learner after the other on the nodes of one graph; choose another for a set of graphs"
                     ),
                 );
+            }
+            if !backbone.works_on_sets() {
+                let why = "compares all nodes of one graph with each other; choose another for a set of graphs";
+                return no("model", format!("{backbone} {why}"));
             }
         }
     }

@@ -22,7 +22,7 @@ pub use convolution::{constant_convolution, dense_convolution};
 pub use variable::sampled_products;
 
 use self::constant::{ApplyConstant, Constants};
-use self::variable::ApplyVariable;
+use self::variable::{ApplyTransposed, ApplyVariable};
 use super::activation::{Dropout, relu_dropout};
 use super::array::Tensor;
 use super::element::Device;
@@ -170,6 +170,18 @@ impl Operator {
             (Values::Variable(values), None) => apply(ApplyVariable { pattern }, &[values, x]),
             (Values::Variable(values), Some(bias)) => apply(ApplyVariable { pattern }, &[values, x, bias]),
             (Values::Factored(factored), bias) => factored.apply(x, bias, None),
+        }
+    }
+
+    /// `selfᵀ · x`, shape `[cols, width]`, for `x` of shape `[rows, width]`. O(entries · width).
+    pub fn apply_transposed(&self, x: &Tensor) -> Result<Tensor> {
+        match &self.values {
+            Values::Ones(values) | Values::Constant(values) => {
+                apply(ApplyConstant::new(&self.pattern, values, None).transposed(), &[x])
+            }
+            Values::Variable(_) | Values::Factored(_) => {
+                apply(ApplyTransposed { pattern: self.pattern.clone() }, &[&self.values()?, x])
+            }
         }
     }
 
