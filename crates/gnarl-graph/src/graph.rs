@@ -320,6 +320,13 @@ impl Graph {
         (sub, nodes)
     }
 
+    /// The same nodes, with all they carry, and these edges in the place of its own, of weight one. Loops and duplicates are dropped.
+    pub fn with_edges(&self, edges: impl IntoIterator<Item = (u32, u32)>) -> Result<Self> {
+        let mut graph = Self::from_edges(self.num_nodes(), edges)?.0;
+        graph.carry_from(self);
+        Ok(graph)
+    }
+
     /// A new graph with these edges as well (weight one where the graph is weighted); the report counts those already there.
     pub fn add_edges(&self, edges: &[(u32, u32)]) -> Result<(Self, BuildReport)> {
         let (mut graph, mut report) = if self.weights.is_some() {

@@ -333,7 +333,7 @@ proptest! {
         let victim = fitted.bare();
         for attack in quick(share) {
             for graph in set.graphs() {
-                let scene = Scene { graph, model: Some(&victim), targets: &[(0, 1)], labels: None };
+                let scene = Scene { graph, model: Some(&victim), targets: &[(0, 1)], labels: None, training: &[] };
                 let attacked = attack.run(&scene, seed).map_err(|e| TestCaseError::fail(format!("{attack}: {e}")))?;
                 let allowed = (share * graph.num_edges() as f64 * (1.0 + 1e-12)).floor() as usize;
                 prop_assert!(attacked.change.num_flips() <= allowed, "{}", attack);

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::dataset::registry::{self, Entry, Format};
-use crate::dataset::{Content, Dataset, Sources, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, scipy, tu};
+use crate::dataset::{
+    Content, Dataset, Sources, attacked, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, scipy, tu,
+};
 use crate::error::{Error, Result};
 use crate::generate::{self, CsbmConfig, SbbamConfig};
 use crate::graph::{BuildReport, Graph};
@@ -99,6 +101,7 @@ pub fn load_entry(entry: &'static Entry, data_dir: &Path) -> Result<Dataset> {
         Format::Ogb => node(ogb::load(&at("ogb/arxiv"))?),
         Format::OgbYear => node(ogb::load_arxiv_year(&at("ogb/arxiv"))?),
         Format::Linkx => node(linkx::load(&npz_file("linkx"))?),
+        Format::Attacked => node(attacked::load(entry, data_dir)?),
         Format::Facebook100 => node(linkx::load_facebook100(&npz_file("linkx"))?),
         Format::Tu => {
             let (set, report, _) = tu::load(&at("tu").join(name), Some(&at("tu/splits")), name)?;

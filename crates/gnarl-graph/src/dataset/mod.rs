@@ -9,9 +9,11 @@
 //! | [`planetoid`] | `ind.NAME.*` pickles (Cora, CiteSeer, PubMed) |
 //! | [`geom_gcn`] | tab-separated text and ten splits (WebKB, Chameleon, Squirrel) |
 //! | [`npz`] | NumPy zips with CSR arrays (Amazon, Coauthor, CoraML, PolBlogs) |
+//! | [`npz_writer`] | writes a graph as an archive that SciPy reads |
 //! | [`linkx`] | Facebook100 and LINKX arrays (Penn94, genius, deezer-europe) |
 //! | [`ogb`] | OGB's csv folder (ogbn-arxiv, arxiv-year) |
 //! | [`tu`] | TU graph-classification text |
+//! | [`attacked`] | the graphs of the literature on attacks |
 //! | [`edge_list`] | a user's own edge list, features and labels |
 //! | [`scipy`] | a user's own archive: a SciPy matrix, or a layout of the above |
 //! | [`sources`] | what of a user's own files was read, and what was not |
@@ -19,6 +21,7 @@
 //! | [`protocol`] | the splits the thesis judges each dataset by |
 //! | [`benchmark`] | a dataset with its splits: what models are fitted on and judged by |
 
+pub mod attacked;
 pub mod benchmark;
 pub mod download;
 pub mod edge_list;
@@ -28,6 +31,7 @@ pub mod geom_gcn;
 pub mod linkx;
 pub mod load;
 pub mod npz;
+pub mod npz_writer;
 pub mod ogb;
 mod pickle;
 pub mod planetoid;

@@ -35,11 +35,15 @@ pub fn splits_by(loaded: &Dataset, protocol: Option<Protocol>, seed: u64, count:
         };
     };
     match protocol {
-        Protocol::PlanetoidPublic | Protocol::GeomGcnTen | Protocol::OgbTime if graph.splits().is_empty() => {
+        Protocol::PlanetoidPublic | Protocol::GeomGcnTen | Protocol::OgbTime | Protocol::Published
+            if graph.splits().is_empty() =>
+        {
             let what = format!("the public splits of {0} are missing; run `gnarl data get {0}`", name);
             Err(Error::argument(OP, what))
         }
-        Protocol::PlanetoidPublic | Protocol::GeomGcnTen | Protocol::OgbTime => whole(published()),
+        Protocol::PlanetoidPublic | Protocol::GeomGcnTen | Protocol::OgbTime | Protocol::Published => {
+            whole(published())
+        }
         Protocol::PerClass { train, val, test } => {
             let labels = labels(graph)?;
             whole(seeds(seed, count).map(|s| Split::per_class(labels, train, val, test, s)).collect::<Result<_>>()?)

@@ -40,6 +40,8 @@ crate::named! {
         Linkx = "linkx",
         /// `linkx/NAME.npz` with Facebook100's table of user properties.
         Facebook100 = "facebook100",
+        /// `attacked/`: the graphs of [`attacked`](super::attacked).
+        Attacked = "attacked",
     }
 }
 
@@ -78,6 +80,8 @@ pub enum Protocol {
         /// Share to validate on.
         val: f64,
     },
+    /// The one split that its literature shares and publishes with it.
+    Published,
     /// The split by year of publication that comes with the OGB files.
     OgbTime,
     /// Five random splits of 50 / 25 / 25 % (Lim et al. 2021).
@@ -221,12 +225,17 @@ pub fn find(name: &str) -> Result<&'static Entry> {
 /// Like [`find`], `None` for an unknown name.
 pub fn get(name: &str) -> Option<&'static Entry> {
     let wanted = key(name);
-    DATASETS.iter().find(|e| key(e.name) == wanted || e.aliases.iter().any(|a| key(a) == wanted))
+    all().find(|e| key(e.name) == wanted || e.aliases.iter().any(|a| key(a) == wanted))
+}
+
+/// Every dataset: those of the thesis, and those that others attacked.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    DATASETS.iter().chain(super::attacked::FAMILIES.iter().flatten())
 }
 
 /// Every name and alias.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    DATASETS.iter().flat_map(|e| std::iter::once(e.name).chain(e.aliases.iter().copied()))
+    all().flat_map(|e| std::iter::once(e.name).chain(e.aliases.iter().copied()))
 }
 
 fn key(name: &str) -> String {

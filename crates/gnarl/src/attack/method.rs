@@ -6,7 +6,7 @@ use gnarl_graph::names::{Choice, Setting, listed};
 use gnarl_graph::{Graph, Labels};
 
 use super::Attack;
-use crate::classifier::{Classifier, WhiteBox};
+use crate::classifier::{Classifier, Through, WhiteBox};
 use crate::error::{Error, Result};
 use crate::perturb::{Budget, Change, EdgeShare};
 
@@ -66,12 +66,23 @@ pub struct Scene<'a> {
     pub targets: &'a [(u32, u32)],
     /// What the attacker takes for the classes of all nodes.
     pub labels: Option<&'a Labels>,
+    /// The nodes that a model is trained on and their classes, for attacks on training.
+    pub training: &'a [(u32, u32)],
 }
 
 impl<'a> Scene<'a> {
     /// The network to take gradients through.
     pub(super) fn white_box<A: Choice>(&self) -> Result<&'a WhiteBox> {
         let found = self.model.and_then(|model| model.white_box());
+        found.ok_or_else(|| {
+            let what = format!("{} follows gradients, and this model has none to give", A::NAME);
+            refused(format!("{what}; {}", without_gradients()))
+        })
+    }
+
+    /// The network and what stands before it, to take gradients through to edges.
+    pub(super) fn see_through<A: Choice>(&self) -> Result<(&'a dyn Classifier, Through<'a>)> {
+        let found = self.model.and_then(|model| Some((model, model.see_through()?)));
         found.ok_or_else(|| {
             let what = format!("{} follows gradients, and this model has none to give", A::NAME);
             refused(format!("{what}; {}", without_gradients()))

@@ -8,8 +8,8 @@
 //! | [`dice`] | edges within a class removed, edges between classes added |
 //! | [`random_flips`], [`random_add`], [`random_remove`] | edges at random |
 //! | [`method`] | what every attack can do, what it sees, and what it gives |
+//! | `block` | the search over random blocks of pairs that those on edges share |
 //! | [`loss`] | what an attack that follows gradients climbs |
-//! | [`relaxed`] | operators of graphs whose edges may be half there |
 //!
 //! An attack sees a [`Scene`] and gives an [`Attacked`] graph, and [`Attack::run`] never hands one out that breaks its budget
 //! ([`Budget`]) or is not a valid graph. To add an attack: a file here with its settings, which implement [`Choice`] and
@@ -22,12 +22,13 @@
 //! use gnarl_graph::generate::{CsbmConfig, csbm};
 //! let graph = csbm(&CsbmConfig::default(), 0)?;
 //! let attack = Attack::from(Dice::budget(0.1));
-//! let attacked = attack.run(&Scene { graph: &graph, model: None, targets: &[], labels: graph.labels() }, 1)?;
+//! let attacked = attack.run(&Scene { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &[] }, 1)?;
 //! assert_eq!(attacked.change.num_flips(), graph.num_edges() / 10);
 //! assert_eq!("dice".parse::<Attack>()?.with(&[("budget".into(), "0.1".into())])?, attack);
 //! # Ok::<(), gnarl::Error>(())
 //! ```
 
+mod block;
 pub mod dice;
 pub mod gaussian;
 pub mod loss;
@@ -37,7 +38,6 @@ pub mod pgd_structure;
 pub mod random_add;
 pub mod random_flips;
 pub mod random_remove;
-pub mod relaxed;
 #[cfg(test)]
 mod testing;
 
@@ -45,7 +45,6 @@ use gnarl_graph::choices;
 
 pub use loss::Loss;
 pub use method::{Attacked, Method, Scene};
-pub use relaxed::Relaxed;
 
 use crate::error::Result;
 use crate::perturb::Budget;
@@ -149,7 +148,8 @@ mod tests {
     fn a_budget_of_nothing_changes_nothing_and_a_bad_one_is_refused() {
         let graph = graph(1);
         let (model, targets) = (untrained(&graph, Backbone::Gcn), targets(&graph));
-        let scene = Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels() };
+        let scene =
+            Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels(), training: &[] };
         for attack in quick(0.0) {
             let attacked = attack.run(&scene, 1).unwrap();
             assert_eq!(attacked.change.num_flips(), 0, "{attack}");
@@ -177,7 +177,8 @@ mod tests {
     fn the_seed_decides_and_threads_do_not() {
         let graph = graph(1);
         let (model, targets) = (trained(&graph, Backbone::Gcn), targets(&graph));
-        let scene = Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels() };
+        let scene =
+            Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels(), training: &[] };
         for attack in quick(0.1) {
             let outcome = |threads, seed| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -219,7 +220,7 @@ mod tests {
         ) {
             let model = untrained(&graph, Backbone::Gcn);
             let targets = targets(&graph);
-            let scene = Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels() };
+            let scene = Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels(), training: &[] };
             for attack in quick(share) {
                 let attack = match attack {
                     Attack::PgdFeatures(pgd) => {

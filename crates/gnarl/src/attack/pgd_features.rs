@@ -410,7 +410,7 @@ mod tests {
 
     fn run(model: &dyn Classifier, graph: &Graph, pgd: PgdFeatures) -> Attacked {
         let targets = targets(graph);
-        let scene = Scene { graph, model: Some(model), targets: &targets, labels: graph.labels() };
+        let scene = Scene { graph, model: Some(model), targets: &targets, labels: graph.labels(), training: &[] };
         Attack::from(pgd).run(&scene, 1).unwrap()
     }
 

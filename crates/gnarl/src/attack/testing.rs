@@ -51,6 +51,6 @@ pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
 
 /// What an attack that looks at no model changes.
 pub fn change(attack: impl Into<Attack>, graph: &Graph, seed: u64) -> Change {
-    let scene = Scene { graph, model: None, targets: &[], labels: None };
+    let scene = Scene { graph, model: None, targets: &[], labels: None, training: &[] };
     attack.into().run(&scene, seed).unwrap().change
 }

@@ -6,12 +6,14 @@
 //! | this one | the trait, functions as classifiers, networks with gradients |
 //! | [`early_exit`] | a network with exits and the policy that says which is taken |
 //! | [`graph_exits`] | the same for graphs of a set, one at a time |
+//! | [`relaxed`] | operators of graphs whose edges may be half there, and defences that gradients see through |
 //!
 //! Features enter as the network sees them. Where a recipe scales them, scale the graph's once
 //! ([`Scaler::apply`](crate::features::Scaler::apply)), before anything is done to it.
 
 pub mod early_exit;
 pub mod graph_exits;
+pub mod relaxed;
 
 use std::sync::OnceLock;
 
@@ -26,6 +28,7 @@ use crate::tensor::{DType, Device, Operator, Tensor};
 
 pub use early_exit::EarlyExit;
 pub use graph_exits::GraphEarlyExit;
+pub use relaxed::{Filter, Relaxed, SeeThrough, Through};
 
 /// Maps a graph with features to class scores.
 pub trait Classifier: Sync {
@@ -38,6 +41,11 @@ pub trait Classifier: Sync {
     /// The network inside, where there is one to look into and to take gradients through.
     fn white_box(&self) -> Option<&WhiteBox> {
         None
+    }
+
+    /// How gradients reach the weights of edges: through the network inside and whatever stands before it, where that lets them.
+    fn see_through(&self) -> Option<Through<'_>> {
+        self.white_box().map(|network| Through { network, defense: None })
     }
 }
 

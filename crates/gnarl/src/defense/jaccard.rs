@@ -10,7 +10,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Purify;
+use crate::classifier::{Filter, Relaxed, SeeThrough};
 use crate::error::Result;
+use crate::nn::Propagation;
+use crate::perturb::Pair;
+use crate::tensor::{Device, Tensor};
 
 /// Drops the edges between nodes that are hardly alike.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -50,17 +54,42 @@ impl Choice for Jaccard {
 impl Purify for Jaccard {
     /// O(features of both ends) an edge.
     fn purified(&self, graph: &Graph) -> Result<Graph> {
+        let edges: Vec<Pair> = graph.edges().collect();
+        let kept = self.keeps(graph, &edges)?;
+        let dropped: Vec<Pair> = edges.into_iter().zip(kept).filter(|(_, kept)| !kept).map(|(edge, _)| edge).collect();
+        Ok(graph.remove_edges(&dropped)?)
+    }
+
+    fn see_through(&self) -> Option<&dyn SeeThrough> {
+        Some(self)
+    }
+}
+
+impl Jaccard {
+    /// Whether it would keep an edge between each of some pairs.
+    fn keeps(&self, graph: &Graph, pairs: &[Pair]) -> Result<Vec<bool>> {
         self.check()?;
         let Some(features) = graph.features() else {
             let what = "the graph has no features to compare nodes by; take a defense that needs none, or a graph with features";
             return Err(gnarl_graph::Error::argument("jaccard", what).into());
         };
         let supports: Vec<Vec<u32>> = (0..graph.num_nodes()).into_par_iter().map(|u| support(features, u)).collect();
-        let edges: Vec<(u32, u32)> = graph.edges().collect();
-        let is_unlike =
-            |&(u, v): &(u32, u32)| similarity(&supports[u as usize], &supports[v as usize]) <= self.threshold;
-        let dropped: Vec<(u32, u32)> = edges.into_par_iter().filter(is_unlike).collect();
-        Ok(graph.remove_edges(&dropped)?)
+        let is_alike = |&(u, v): &Pair| similarity(&supports[u as usize], &supports[v as usize]) > self.threshold;
+        Ok(pairs.par_iter().map(is_alike).collect())
+    }
+}
+
+/// Which pairs it keeps depends on their features alone: gradients of the kept ones are exact, and the others have none.
+impl SeeThrough for Jaccard {
+    fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
+        let kept = self.keeps(graph, relaxed.pairs())?;
+        let kept: Vec<f32> = kept.into_iter().map(|kept| f32::from(u8::from(kept))).collect();
+        let kept = Tensor::from_vec(kept, relaxed.pairs().len(), &Device::Cpu)?;
+        Ok(Box::new(move |relaxed, weights| Ok(Propagation::from(relaxed.operator_of(&(weights * &kept)?)?))))
+    }
+
+    fn how(&self) -> &'static str {
+        "exactly: it goes by features, which edges do not change"
     }
 }
 

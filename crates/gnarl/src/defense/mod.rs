@@ -5,7 +5,8 @@
 //! | [`nothing`] | the graph as it is |
 //! | [`jaccard`] | GCN-Jaccard: without the edges between nodes that share no features |
 //!
-//! A defence looks at the graph alone, never at the attack or the model, so a model under it can be attacked like any other. To
+//! A defence looks at the graph alone, never at the attack or the model, so a model under it can be attacked like any other: by
+//! those who do not know it, and, where it lets gradients pass ([`Purify::see_through`]), by those who do. To
 //! add one: one file that implements [`Purify`], one line in [`Defense`].
 
 pub mod jaccard;
@@ -16,6 +17,7 @@ use gnarl_graph::Graph;
 pub use jaccard::Jaccard;
 pub use nothing::Nothing;
 
+use crate::classifier::SeeThrough;
 use crate::error::Result;
 
 gnarl_graph::choices! {
@@ -43,6 +45,11 @@ impl Defense {
 pub trait Purify {
     /// The graph as the model is to see it: the same nodes, features and labels, with fewer edges.
     fn purified(&self, graph: &Graph) -> Result<Graph>;
+
+    /// How gradients pass through it to the weights of edges; none where they do not, and an attack says so.
+    fn see_through(&self) -> Option<&dyn SeeThrough> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::fit_graph_exits;
 use super::graph_data::{GraphData, GraphPreparation, Inputs};
 use super::report::FitReport;
 use super::{Model, Plan, batches};
-use crate::classifier::{Classifier, EarlyExit, GraphEarlyExit, WhiteBox};
+use crate::classifier::{Classifier, EarlyExit, GraphEarlyExit, Through, WhiteBox};
 use crate::depth::{Answers, Policy, Structure};
 use crate::error::Result;
 use crate::features::Scaler;
@@ -443,6 +443,15 @@ impl Classifier for Bare<'_> {
         match (&self.fitted.learned, self.fitted.plan.model.defense.is_nothing()) {
             (Learned::Network(network) | Learned::Graphs(network), true) => Some(network),
             _ => None,
+        }
+    }
+
+    fn see_through(&self) -> Option<Through<'_>> {
+        let (Learned::Network(network) | Learned::Graphs(network)) = &self.fitted.learned else { return None };
+        let defense = &self.fitted.plan.model.defense;
+        match defense.is_nothing() {
+            true => Some(Through { network, defense: None }),
+            false => defense.method().see_through().map(|defense| Through { network, defense: Some(defense) }),
         }
     }
 }

@@ -187,7 +187,8 @@ fn make(
     };
     let labels = guessed.as_ref().unwrap_or(truth);
     let targets = labelled(split.test(), labels);
-    attack.run(&Scene { graph, model, targets: &targets, labels: Some(labels) }, seed)
+    let training = labelled(split.train(), truth);
+    attack.run(&Scene { graph, model, targets: &targets, labels: Some(labels), training: &training }, seed)
 }
 
 /// True classes of training nodes, answers elsewhere.

@@ -63,7 +63,7 @@ impl Attacker<'_> {
                 (Known::Predicted, Some(model)) => answers(model, graph)?[0] as u32,
                 (Known::Predicted, None) => return Err(refused("predicted labels need a model that predicts them")),
             };
-            let scene = Scene { graph, model: self.model, targets: &[(0, class)], labels: None };
+            let scene = Scene { graph, model: self.model, targets: &[(0, class)], labels: None, training: &[] };
             self.attack.run(&scene, mix(self.seed ^ mix(u64::from(item) + 1)))
         };
         items.par_iter().map(one).collect()

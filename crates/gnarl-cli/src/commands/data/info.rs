@@ -147,6 +147,7 @@ fn protocol(protocol: Protocol) -> String {
             let test = share(1.0 - train - val);
             format!("{} / {} / {test} % of the largest component, at random", share(train), share(val))
         }
+        Protocol::Published => "the split that its literature shares, 10 / 10 / 80 %, or its targets to test on".into(),
         Protocol::OgbTime => "the split of the files, by year".into(),
         Protocol::LinkxHalfQuarter => "five splits of 50 / 25 / 25 %, at random".into(),
         Protocol::Folds(k) => format!("{k} stratified folds"),

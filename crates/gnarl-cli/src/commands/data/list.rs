@@ -1,7 +1,7 @@
 //! `gnarl data list`: every dataset gnarl knows.
 
 use gnarl_graph::dataset::load::BUILT_IN;
-use gnarl_graph::dataset::registry::{DATASETS, Entry, Task};
+use gnarl_graph::dataset::registry::{self, Entry, Task};
 use serde::Serialize;
 
 use crate::commands::load_graph;
@@ -37,7 +37,7 @@ pub fn run(global: &Global) -> anyhow::Result<ListReport> {
     for name in BUILT_IN {
         datasets.push(built_in(global, name)?.0);
     }
-    datasets.extend(DATASETS.iter().map(|entry| known(entry, entry.first_missing(&dir).is_none())));
+    datasets.extend(registry::all().map(|entry| known(entry, entry.first_missing(&dir).is_none())));
     Ok(ListReport { data_dir: dir.display().to_string(), datasets })
 }
 

@@ -12,7 +12,9 @@ use std::sync::Arc;
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator as Op;
 
+use crate::classifier::WhiteBox;
 use crate::error::Result;
+use crate::nn::Propagation;
 use crate::perturb::Pair;
 use crate::tensor::{DType, Device, Operator, Pattern, Tensor};
 
@@ -96,8 +98,17 @@ impl Relaxed {
 
     /// The operator for flip variables of shape `[pairs]`, which may take gradients.
     pub fn operator(&self, flips: &Tensor) -> Result<Operator> {
-        let weights = (&self.weights + (flips * &self.moves)?)?;
-        let with_zero = Tensor::cat(&[&weights, &Tensor::zeros(1, DType::F32, &Device::Cpu)?], 0)?;
+        self.operator_of(&self.weights(flips)?)
+    }
+
+    /// The weights of the pairs for flip variables of shape `[pairs]`.
+    pub fn weights(&self, flips: &Tensor) -> Result<Tensor> {
+        Ok((&self.weights + (flips * &self.moves)?)?)
+    }
+
+    /// The operator for weights of the pairs, which may take gradients.
+    pub fn operator_of(&self, weights: &Tensor) -> Result<Operator> {
+        let with_zero = Tensor::cat(&[weights, &Tensor::zeros(1, DType::F32, &Device::Cpu)?], 0)?;
         let a = with_zero.index_select(&self.pair_of, 0)?;
         if self.kind == Op::Adjacency {
             return Ok(self.pattern.with_values(&a)?);
@@ -126,6 +137,38 @@ impl Relaxed {
         share.index_select(&self.rows, 0)? * &self.diagonal
     }
 }
+
+/// A network behind a defence, as an attacker sees it who follows gradients to edges.
+#[derive(Clone, Copy)]
+pub struct Through<'a> {
+    /// The network.
+    pub network: &'a WhiteBox,
+    /// What stands before it and changes the edges.
+    pub defense: Option<&'a dyn SeeThrough>,
+}
+
+impl<'a> Through<'a> {
+    /// From weights of the pairs of a relaxation to what the network's messages travel by.
+    pub fn filter(&self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
+        match self.defense {
+            Some(defense) => defense.ready(graph, relaxed),
+            None => Ok(Box::new(|relaxed, weights| Ok(Propagation::from(relaxed.operator_of(weights)?)))),
+        }
+    }
+}
+
+/// A defence that gradients find a way through, exactly or by a stand-in for a step that has none.
+pub trait SeeThrough {
+    /// Made ready for the edges of a graph and the candidates of a relaxation. Whole weights must give what the defended network
+    /// travels by on the graph of those edges, or nearly.
+    fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>>;
+
+    /// How gradients pass, in a few words, as reports say it.
+    fn how(&self) -> &'static str;
+}
+
+/// From weights of a relaxation's pairs, which may take gradients, to what messages travel by.
+pub type Filter<'a> = Box<dyn Fn(&Relaxed, &Tensor) -> Result<Propagation> + 'a>;
 
 #[cfg(test)]
 mod tests {

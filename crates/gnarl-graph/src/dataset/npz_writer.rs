@@ -1,0 +1,115 @@
+//! Graphs as archives that NumPy and SciPy read: `scipy.sparse.load_npz` gives the adjacency, `numpy.load` the rest.
+//!
+//! | member | what |
+//! | --- | --- |
+//! | `format`, `shape`, `indptr`, `indices`, `data` | the adjacency, CSR, both arcs of every edge |
+//! | `attr_shape`, `attr_indptr`, `attr_indices`, `attr_data` | features, where they are sparse |
+//! | `attr_matrix` | features, where they are dense |
+
+use std::io::{Cursor, Write};
+use std::path::Path;
+
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use crate::error::{Error, Result};
+use crate::features::Features;
+use crate::files::write_atomically;
+use crate::graph::Graph;
+
+/// Writes the edges and the features of a graph; labels and splits stay behind. The file is there whole or not at all.
+pub fn save(path: &Path, graph: &Graph) -> Result<()> {
+    write_atomically(path, bytes(graph).map_err(|e| Error::data(path, "archive", e.to_string()))?)
+}
+
+fn bytes(graph: &Graph) -> zip::result::ZipResult<Vec<u8>> {
+    let n = graph.num_nodes();
+    let mut archive = Archive(ZipWriter::new(Cursor::new(Vec::new())));
+    archive.member("format", "|S3", "()", b"csr")?;
+    archive.shape("shape", n, n)?;
+    let arcs = (0..n as u32).flat_map(|u| graph.neighbours(u).iter().copied());
+    let mut bounds = vec![0i64];
+    bounds.extend((0..n as u32).scan(0i64, |total, u| {
+        *total += graph.neighbours(u).len() as i64;
+        Some(*total)
+    }));
+    archive.numbers("indptr", "<i8", bounds.iter().map(|b| b.to_le_bytes()))?;
+    archive.numbers("indices", "<i4", arcs.map(|v| (v as i32).to_le_bytes()))?;
+    let num_arcs = bounds[n] as usize;
+    archive.numbers("data", "<f8", (0..num_arcs).map(|k| graph.arc_weight(k).to_le_bytes()))?;
+    match graph.features() {
+        None => {}
+        Some(Features::Dense(m)) => {
+            let shape = format!("({}, {})", m.num_rows(), m.num_cols());
+            let data: Vec<u8> = m.data().iter().flat_map(|x| x.to_le_bytes()).collect();
+            archive.member("attr_matrix", "<f4", &shape, &data)?;
+        }
+        Some(Features::Sparse(m)) => {
+            archive.shape("attr_shape", m.num_rows(), m.num_cols())?;
+            archive.numbers("attr_indptr", "<i8", m.offsets().iter().map(|&b| (b as i64).to_le_bytes()))?;
+            archive.numbers("attr_indices", "<i4", m.indices().iter().map(|&c| (c as i32).to_le_bytes()))?;
+            archive.numbers("attr_data", "<f4", m.values().iter().map(|x| x.to_le_bytes()))?;
+        }
+    }
+    Ok(archive.0.finish()?.into_inner())
+}
+
+struct Archive(ZipWriter<Cursor<Vec<u8>>>);
+
+impl Archive {
+    /// One array in NumPy's format, version 1: a header padded to whole blocks of 64 bytes, then the numbers.
+    fn member(&mut self, name: &str, kind: &str, shape: &str, data: &[u8]) -> zip::result::ZipResult<()> {
+        let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
+        let padding = 64 - (10 + header.len() + 1) % 64;
+        header.extend(std::iter::repeat_n(' ', padding % 64));
+        header.push('\n');
+        self.0.start_file(format!("{name}.npy"), SimpleFileOptions::default().large_file(data.len() > (1 << 30)))?;
+        self.0.write_all(b"\x93NUMPY\x01\x00")?;
+        self.0.write_all(&(header.len() as u16).to_le_bytes())?;
+        self.0.write_all(header.as_bytes())?;
+        self.0.write_all(data)?;
+        Ok(())
+    }
+
+    fn numbers<const N: usize>(
+        &mut self,
+        name: &str,
+        kind: &str,
+        values: impl Iterator<Item = [u8; N]>,
+    ) -> zip::result::ZipResult<()> {
+        let data: Vec<u8> = values.flatten().collect();
+        self.member(name, kind, &format!("({},)", data.len() / N), &data)
+    }
+
+    fn shape(&mut self, name: &str, rows: usize, cols: usize) -> zip::result::ZipResult<()> {
+        self.numbers(name, "<i8", [rows, cols].into_iter().map(|x| (x as i64).to_le_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::attacked;
+    use crate::matrix::{CsrMatrix, DenseMatrix};
+
+    #[test]
+    fn what_is_written_is_read_back_to_the_bit() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("graph.npz");
+        let values: Vec<f32> = (0..20).map(|i| if i % 3 == 0 { 0.0 } else { 0.1 + i as f32 / 7.0 }).collect();
+        let dense = DenseMatrix::new(5, 4, values).unwrap();
+        let plain = Graph::from_edges(5, [(0, 1), (1, 2), (0, 4)]).unwrap().0;
+        for features in [None, Some(Features::Sparse(CsrMatrix::from_dense(&dense))), Some(Features::Dense(dense))] {
+            let graph = match features {
+                Some(features) => plain.clone().with_features(features).unwrap(),
+                None => plain.clone(),
+            };
+            save(&path, &graph).unwrap();
+            let back = attacked::read_onto(&Graph::empty(5).unwrap(), &path).unwrap();
+            assert_eq!(back.edges().collect::<Vec<_>>(), graph.edges().collect::<Vec<_>>());
+            assert_eq!(back.features(), graph.features());
+        }
+        save(&path, &Graph::empty(0).unwrap()).unwrap();
+        assert_eq!(attacked::read_onto(&Graph::empty(0).unwrap(), &path).unwrap().num_nodes(), 0);
+    }
+}

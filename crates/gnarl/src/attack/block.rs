@@ -1,0 +1,227 @@
+//! Search over random blocks of pairs (Geisler et al. 2021), shared by the attacks that follow gradients to edges.
+//!
+//! Every edge and a block of pairs without an edge have a flip variable in 0 to 1 ([`Relaxed`]). Pairs that are left at zero make room for
+//! new ones, so that many more are seen than are held. Memory grows with edges plus block, never with nodes squared.
+
+use std::collections::HashSet;
+
+use gnarl_graph::Graph;
+use gnarl_graph::names::Choice;
+use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::random::Rng;
+use rand::RngExt;
+use rand::seq::index::sample;
+
+use super::loss::Objective;
+use super::method::{Scene, refused, without_gradients};
+use crate::classifier::{Classifier, Filter, Relaxed, Through, WhiteBox};
+use crate::error::Result;
+use crate::nn::{Input, UsualOperator};
+use crate::operator::OperatorChoice;
+use crate::perturb::{Pair, draw_pairs, flipped};
+use crate::tensor::{Device, Tensor, Var};
+
+/// Entries of a pattern are numbered by 32 bits, and every pair has two.
+pub(super) const MAX_BLOCK: usize = 1 << 29;
+/// Variables up to this count as unused.
+const UNUSED: f32 = 1e-6;
+
+/// The state of a search.
+pub(super) struct Search<'a> {
+    model: &'a dyn Classifier,
+    through: Through<'a>,
+    graph: &'a Graph,
+    input: Input,
+    kind: ClassicalOperator,
+    block: usize,
+    relaxed: Relaxed,
+    /// The defence before the network.
+    filter: Filter<'a>,
+    /// One variable for each of the relaxation's pairs.
+    pub flips: Vec<f32>,
+}
+
+impl<'a> Search<'a> {
+    /// With a first block of pairs. `clean` are the scores of the graph as it is, which the relaxation has to give too.
+    pub fn new<A: Choice>(scene: &Scene<'a>, clean: &[f32], block: usize, rng: &mut Rng) -> Result<Self> {
+        let (model, through) = scene.see_through::<A>()?;
+        let (graph, network) = (scene.graph, through.network);
+        let kind = match (network.operator(), network.network().config().backbone.usual_operator()) {
+            (OperatorChoice::Classical(kind), _) | (OperatorChoice::Usual, UsualOperator::Classical(kind)) => kind,
+            (OperatorChoice::Usual, _) | (OperatorChoice::Cgso(_), _) => return Err(not_relaxable::<A>(network)),
+        };
+        let relaxed = Relaxed::new(graph, kind, &[])?;
+        let mut search = Self {
+            model,
+            through,
+            graph,
+            input: network.input(graph)?,
+            kind,
+            block,
+            filter: through.filter(graph, &relaxed)?,
+            relaxed,
+            flips: vec![0.0; graph.num_edges()],
+        };
+        search.exchange(rng)?;
+        search.check_relaxation::<A>(clean)?;
+        Ok(search)
+    }
+
+    /// The pairs that have a variable; the first are the edges.
+    pub fn pairs(&self) -> &[Pair] {
+        self.relaxed.pairs()
+    }
+
+    /// Puts new pairs in the place of those that are not used.
+    pub fn exchange(&mut self, rng: &mut Rng) -> Result<()> {
+        let edges = self.relaxed.num_edges();
+        let used = |i: &usize| self.flips[*i] > UNUSED;
+        let kept: Vec<usize> = (edges..self.flips.len()).filter(used).collect();
+        let mut candidates: Vec<Pair> = kept.iter().map(|&i| self.relaxed.pairs()[i]).collect();
+        let mut flips = self.flips[..edges].to_vec();
+        flips.extend(kept.iter().map(|&i| self.flips[i]));
+        let mut taken: HashSet<Pair> = candidates.iter().copied().collect();
+        let room = self.block.saturating_sub(candidates.len());
+        let apart = |u: u32, v: u32| !self.graph.has_edge(u, v);
+        candidates.extend(draw_pairs(self.graph.num_nodes(), room, apart, &mut taken, rng));
+        flips.resize(edges + candidates.len(), 0.0);
+        self.relaxed = Relaxed::new(self.graph, self.kind, &candidates)?;
+        self.filter = self.through.filter(self.graph, &self.relaxed)?;
+        self.flips = flips;
+        Ok(())
+    }
+
+    fn forward(&self, flips: &Tensor) -> Result<Tensor> {
+        let propagation = (self.filter)(&self.relaxed, &self.relaxed.weights(flips)?)?;
+        self.through.network.forward(&propagation, &self.input)
+    }
+
+    fn scores(&self, flips: Vec<f32>) -> Result<Vec<f32>> {
+        let count = flips.len();
+        Ok(self.forward(&Tensor::from_vec(flips, count, &Device::Cpu)?)?.flatten_all()?.to_vec1()?)
+    }
+
+    /// A network may make more of an operator than its values: attention over the pattern, counts of neighbours, a second operator.
+    /// Then pairs that are not joined would count all the same, and nothing found by the relaxation would hold.
+    fn check_relaxation<A: Choice>(&self, clean: &[f32]) -> Result<()> {
+        let refusal = || not_relaxable::<A>(self.through.network);
+        let scores = self.scores(vec![0.0; self.flips.len()]).map_err(|_| refusal())?;
+        let size = clean.iter().fold(1f32, |m, z| m.max(z.abs()));
+        match scores.iter().zip(clean).all(|(a, b)| (a - b).abs() <= 1e-3 * size) {
+            true => Ok(()),
+            false => Err(refusal()),
+        }
+    }
+
+    /// The slope of the objective by each variable.
+    pub fn gradient(&self, objective: &Objective<'_>) -> Result<Vec<f32>> {
+        let count = self.flips.len();
+        let flips = Var::from_tensor(&Tensor::from_slice(&self.flips, count, &Device::Cpu)?)?;
+        let scores = self.forward(flips.as_tensor())?;
+        let slope = objective.standing_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?).1;
+        let slope = Tensor::from_vec(slope, scores.shape(), &Device::Cpu)?;
+        let grads = (scores * slope)?.sum_all()?.backward()?;
+        // A network without message passing has none.
+        grads.get(&flips).map_or_else(|| Ok(vec![0.0; count]), |g| Ok(g.to_vec1::<f32>()?))
+    }
+
+    /// Whether the relaxation at whole flips may differ from the flipped graph: where features are read off the edges, or where gradients
+    /// pass a defence by a stand-in.
+    fn is_stand_in(&self) -> bool {
+        self.through.network.reads_degrees() || self.through.defense.is_some()
+    }
+
+    /// The scores of the graph with these flips.
+    pub fn scores_of(&self, chosen: &[usize]) -> Result<Vec<f32>> {
+        if self.is_stand_in() {
+            let pairs: Vec<Pair> = chosen.iter().map(|&i| self.relaxed.pairs()[i]).collect();
+            return Ok(self.model.scores(&flipped(self.graph, &pairs)?)?.data().to_vec());
+        }
+        let mut whole = vec![0.0; self.flips.len()];
+        chosen.iter().for_each(|&i| whole[i] = 1.0);
+        self.scores(whole)
+    }
+
+    /// The best of the largest variables and `roundings` draws with the variables as probabilities, each within the budget.
+    pub fn round(
+        &self,
+        objective: &Objective<'_>,
+        budget: usize,
+        roundings: usize,
+        rng: &mut Rng,
+    ) -> Result<Vec<Pair>> {
+        let mut order: Vec<usize> = (0..self.flips.len()).filter(|&i| self.flips[i] > UNUSED).collect();
+        // Of equals the first pair: the order does not depend on how it was found.
+        order.sort_by(|&a, &b| self.flips[b].total_cmp(&self.flips[a]).then(a.cmp(&b)));
+        let mut best = (objective.standing(&self.scores_of(&[])?), Vec::new());
+        // Where features follow the edges, the slope has not seen half of what a flip does: any pairs are tried beside.
+        let blind = if self.through.network.reads_degrees() { roundings } else { 0 };
+        for rounding in 0..=roundings + blind {
+            let mut chosen: Vec<usize> = match rounding {
+                0 => order.clone(),
+                _ if rounding > roundings => sample(rng, self.flips.len(), budget.min(self.flips.len())).into_vec(),
+                _ => order.iter().copied().filter(|&i| rng.random::<f32>() < self.flips[i]).collect(),
+            };
+            chosen.truncate(budget);
+            let standing = objective.standing(&self.scores_of(&chosen)?);
+            if standing.beats(&best.0) {
+                best = (standing, chosen);
+            }
+        }
+        Ok(best.1.into_iter().map(|i| self.relaxed.pairs()[i]).collect())
+    }
+}
+
+fn not_relaxable<A: Choice>(model: &WhiteBox) -> crate::Error {
+    let (backbone, operator) = (model.network().config().backbone, model.operator());
+    let what = format!("follows gradients to single edges, which {backbone} with operator {operator} does not have");
+    refused(format!("{} {what}; {}", A::NAME, without_gradients()))
+}
+
+/// A step along the slope, of a length at which the `budget` steepest variables gain `share · budget` in all, and back to
+/// variables in 0 to 1 that sum to at most the budget.
+pub(super) fn ascend(flips: &mut [f32], slope: &[f32], budget: usize, share: f64) {
+    let mut steepest: Vec<f32> = slope.iter().copied().filter(|&g| g > 0.0).collect();
+    steepest.sort_unstable_by(|a, b| b.total_cmp(a));
+    let total: f64 = steepest.iter().take(budget).map(|&g| f64::from(g)).sum();
+    if total > 0.0 {
+        let by = share * budget as f64 / total;
+        flips.iter_mut().zip(slope).for_each(|(p, &g)| *p += (by * f64::from(g)) as f32);
+    }
+    project(flips, budget as f64);
+}
+
+/// The nearest point with entries in 0 to 1 and a sum of at most `budget`: all entries lowered by the same amount, found by
+/// bisection, and cut off.
+pub(super) fn project(flips: &mut [f32], budget: f64) {
+    let sum = |by: f64| flips.iter().map(|&p| (f64::from(p) - by).clamp(0.0, 1.0)).sum::<f64>();
+    let mut by = 0.0;
+    if sum(0.0) > budget {
+        let (mut low, mut high) = (0.0, flips.iter().fold(0.0, |m, &p| f64::max(m, f64::from(p))));
+        for _ in 0..60 {
+            by = (low + high) / 2.0;
+            if sum(by) > budget { low = by } else { high = by }
+        }
+        by = high;
+    }
+    flips.iter_mut().for_each(|p| *p = (f64::from(*p) - by).clamp(0.0, 1.0) as f32);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projections_are_nearest_points() {
+        let of = |mut values: Vec<f32>, budget| {
+            project(&mut values, budget);
+            values
+        };
+        assert_eq!(of(vec![0.5, -0.2, 3.0], 2.0), [0.5, 0.0, 1.0]);
+        let close = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
+        // Lowered by 0.4: 1, 0.4, 0.1 and nothing.
+        assert!(close(&of(vec![1.6, 0.8, 0.5, 0.3], 1.5), &[1.0, 0.4, 0.1, 0.0]));
+        assert!(close(&of(vec![1.0, 1.0], 1.0), &[0.5, 0.5]));
+        assert!(of(vec![0.7; 9], 0.0).iter().all(|&p| p < 1e-6));
+    }
+}
