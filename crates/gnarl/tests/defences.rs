@@ -1,8 +1,7 @@
 //! Networks that are made to withstand attacks, as an attacker sees them who knows them: scores at whole flips are those of the flipped
 //! graph, and gradients to flips are those of differences.
 
-use gnarl::attack::relaxed::Relaxed;
-use gnarl::classifier::{Classifier, WhiteBox};
+use gnarl::classifier::{Classifier, Relaxed, WhiteBox};
 use gnarl::nn::{Backbone, Network, NetworkConfig, Propagation, Shape, UsualOperator};
 use gnarl::operator::OperatorChoice;
 use gnarl::perturb::flipped;

@@ -167,6 +167,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("inference-on", "features"),
     ("jaccard-threshold", "0.4"),
     ("level", "0.6"),
+    ("svd-rank", "5"),
     ("crf-sigma", "0.3"),
     ("radius", "0.7"),
     ("updates", "3"),

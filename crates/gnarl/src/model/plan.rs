@@ -7,6 +7,7 @@ use gnarl_graph::{Content, Error, Result};
 
 use super::{FitOptions, Model, NetworkOptions, TrainingOptions};
 use crate::augment::{Augment, Copies, Through};
+use crate::defense::Defense;
 use crate::depth::Kind;
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
 use crate::inference::Perturbed;
@@ -348,6 +349,29 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
     }
     if !backbone.uses_operator() && !model.defense.is_nothing() {
         return no("defense", format!("{backbone} passes no messages: without some edges it would be the same"));
+    }
+    if let Defense::Svd(_) = model.defense {
+        if task == Task::Graph {
+            return no(
+                "defense",
+                "svd is of the edges of one graph, and these are many; take another for a set of graphs".into(),
+            );
+        }
+        if !backbone.applies_alone() {
+            let known: Vec<&str> =
+                Backbone::ALL.iter().filter(|(_, b)| b.applies_alone()).map(|(name, _)| *name).collect();
+            let why = format!("{backbone} looks at single edges, and svd leaves none; take one of {}", listed(&known));
+            return no("defense", why);
+        }
+        if model.operator != OperatorChoice::Usual {
+            return no(
+                "operator",
+                format!("svd makes an operator of its own, and {} would not be seen", model.operator),
+            );
+        }
+        if model.depth.exits().is_some() {
+            return no("defense", format!("svd is for a fixed depth, and the depth is {}", model.depth));
+        }
     }
     if !backbone.uses_operator() && model.inference.method().part() == Some(Perturbed::Structure) {
         return no("inference", format!("{backbone} passes no messages: neighbours with other edges have its answer"));

@@ -164,6 +164,11 @@ impl Backbone {
         !self.has_learners() && !self.entry().one_graph
     }
 
+    /// Whether all it does with an operator is to apply it, so that one without entries will do.
+    pub fn applies_alone(self) -> bool {
+        self.entry().applies_alone
+    }
+
     /// Whether classes may be read off its vectors by a linear map that is trained again by itself: one that it has, or a head that a
     /// stack is given.
     pub fn can_have_head(self) -> bool {

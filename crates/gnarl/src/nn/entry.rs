@@ -187,6 +187,8 @@ pub(crate) struct Entry {
     pub first_aggregation: FirstAggregation,
     /// Of those that take [`NetworkOption::Level`]: its range.
     pub level: Option<Level>,
+    /// Whether all it does with an operator is to apply it, so that one without entries will do.
+    pub applies_alone: bool,
     /// Whether it compares all nodes with each other, so that graphs of a set cannot stand side by side.
     pub one_graph: bool,
 }
@@ -219,6 +221,7 @@ impl Entry {
             last_map: false,
             first_aggregation: FirstAggregation::None,
             level: None,
+            applies_alone: false,
             one_graph: false,
         }
     }

@@ -17,6 +17,7 @@ use crate::tensor::{Result, Tensor};
 use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationSteps};
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
+    applies_alone: true,
     level: Some(Level { usual: 0.5, least: 0.0, most: 0.999 }),
     ..Entry::new(
         "airgnn",

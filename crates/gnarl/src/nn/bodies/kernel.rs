@@ -18,6 +18,7 @@ use crate::tensor::{DType, Device, Result, Tensor, add_bias, relu_dropout};
 use NetworkOption::{Dropout, Hidden, InputDropout, Layers, OrthogonalStart};
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
+    applies_alone: true,
     level: Some(Level { usual: 0.5, least: 0.0, most: 1.0 }),
     one_graph: true,
     ..Entry::new(
