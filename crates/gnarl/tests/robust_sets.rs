@@ -12,7 +12,7 @@ use gnarl::inference::Perturbed;
 use gnarl::perturb::{Ball, FlipLaw, Norm, Sampler};
 use gnarl::prelude::*;
 use gnarl::robustness::{Region, Settings};
-use gnarl::study::attack::{AttackRun, AttackStudy, Known, Mode};
+use gnarl::study::attack::{AttackRun, AttackStudy, Known, Mode, Targets};
 use gnarl::study::robustness::{RobustnessStudy, RobustnessWatch};
 use gnarl::train::Watch;
 use gnarl_graph::dataset::Task;
@@ -58,7 +58,16 @@ fn model(backbone: Backbone) -> Model {
 }
 
 fn study(model: Model, attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
-    AttackStudy { model, attack: attack.into(), mode, surrogate: false, known: Known::True, runs: 2, seed: 1 }
+    AttackStudy {
+        model,
+        attack: attack.into(),
+        mode,
+        surrogate: None,
+        targets: Targets::Usual,
+        known: Known::True,
+        runs: 2,
+        seed: 1,
+    }
 }
 
 fn runs(study: &AttackStudy, on: &Benchmark) -> gnarl::Result<Vec<AttackRun>> {
@@ -109,7 +118,7 @@ fn gradients_hurt_more_than_noise_and_carry_over_from_a_surrogate() {
     let pgd = study(model(Backbone::Gin), PgdFeatures { steps: 30, ..PgdFeatures::budget(0.7) }, Mode::Evasion);
     let noise = study(model(Backbone::Gin), Gaussian::budget(0.7), Mode::Evasion);
     assert!(after(&pgd) < after(&noise) - 20.0, "{} against {}", after(&pgd), after(&noise));
-    let through = AttackStudy { surrogate: true, ..pgd };
+    let through = AttackStudy { surrogate: Some(Backbone::Gcn), ..pgd.clone() };
     assert!(after(&through) < after(&noise), "{} through a surrogate", after(&through));
     let edges = PgdStructure { steps: 30, block: 100, ..PgdStructure::budget(0.3) };
     let (edges, chance) = (
@@ -333,7 +342,7 @@ proptest! {
         let victim = fitted.bare();
         for attack in quick(share) {
             for graph in set.graphs() {
-                let scene = Scene { graph, model: Some(&victim), targets: &[(0, 1)], labels: None, training: &[] };
+                let scene = Scene { graph, model: Some(&victim), targets: &[(0, 1)], labels: None, training: &[], stop: None };
                 let attacked = attack.run(&scene, seed).map_err(|e| TestCaseError::fail(format!("{attack}: {e}")))?;
                 let allowed = (share * graph.num_edges() as f64 * (1.0 + 1e-12)).floor() as usize;
                 prop_assert!(attacked.change.num_flips() <= allowed, "{}", attack);

@@ -1,25 +1,33 @@
 //! `gnarl attack`: fit a model, change its graph within a budget, or each graph of a set within its own, and say how many of its answers
 //! turn wrong.
 
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
 use clap::builder::RangedU64ValueParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use gnarl::attack::Attack;
+use gnarl::attack::{Attack, Attacked, Part};
 use gnarl::model::Model;
+use gnarl::nn::Backbone;
 use gnarl::study::Accuracy;
-use gnarl::study::attack::{AttackRun, AttackStudy, DefendedReport, Known, Mode, attacked_part};
+use gnarl::study::attack::{
+    AttackResult, AttackRun, AttackStudy, DefendedReport, GivenStudy, Known, Mode, Targets, attacked_part,
+};
+use gnarl::study::attack_compare::targets_of;
 use gnarl::thesis::Recipe;
 use gnarl::train::{Watch, median};
-use gnarl_graph::Error;
 use gnarl_graph::dataset::Task;
 use gnarl_graph::metrics::PairedDifference;
 use gnarl_graph::names::{Given, Setting};
+use gnarl_graph::{Benchmark, Dataset, Error, Graph};
 use serde::Serialize;
 
+use super::attack_compare::CompareReport;
 use super::model::{ModelArgs, ProtocolName};
 use super::train::SpecReport;
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
-use crate::output::{self, Report, real};
+use crate::output::{self, Either, Report, real};
 use crate::progress;
 
 /// `gnarl attack`
@@ -32,9 +40,25 @@ pub struct AttackArgs {
     /// evasion (a trained model's input is attacked) or poisoning (the graph, or the graphs of a set, that it is trained on)
     #[arg(long, default_value = "evasion", help_heading = "The attack")]
     pub mode: Mode,
-    /// Let the attacker look into a GCN of their own instead of the model; when poisoning that is always so
-    #[arg(long, help_heading = "The attack")]
+    /// Let the attacker look into a GCN of their own instead of the model, as by --transfer gcn; when poisoning that is always so
+    #[arg(long, help_heading = "The attack", conflicts_with = "transfer")]
     pub surrogate: bool,
+    /// Let the attacker look into a model of this kind of their own: the weaker attack, which does not know the model
+    #[arg(long, value_name = "MODEL", help_heading = "The attack")]
+    pub transfer: Option<Backbone>,
+    /// Nodes to mislead and to be judged by: a list as JSON, or a number on each line [default: test nodes; of nettack forty of them by the
+    /// thesis' rule]
+    #[arg(long, value_name = "FILE", help_heading = "The attack")]
+    pub targets: Option<PathBuf>,
+    /// Judge the model on this attacked graph instead of attacking: a SciPy adjacency, with features where it has them
+    #[arg(long, value_name = "FILE", help_heading = "The attack", conflicts_with_all = ["attack", "transfer", "surrogate"])]
+    pub on: Option<PathBuf>,
+    /// Write the attacked graph of the first run as FILE.npz for SciPy and gnarl, and its flips in their order as FILE.csv
+    #[arg(long, value_name = "FILE.npz", help_heading = "The attack")]
+    pub write: Option<PathBuf>,
+    /// Of several models or budgets: write the table as STEM.csv and draw it as STEM.svg and STEM.png
+    #[arg(long, value_name = "STEM", help_heading = "The attack")]
+    pub plot: Option<PathBuf>,
     /// What the attacker takes for the classes of items that are not for training: true, or predicted by the model looked into
     #[arg(long, value_name = "KIND", default_value = "true", help_heading = "The attack")]
     pub labels: Known,
@@ -66,7 +90,7 @@ impl Args for AttackOptions {
         let names: Vec<String> = Attack::LIST.iter().map(|entry| format!("{} ({})", entry.name, entry.about)).collect();
         let arg =
             |flag: &'static str| Arg::new(flag).long(flag).help_heading("The attack").allow_negative_numbers(true);
-        command = command.arg(arg("attack").value_name("KIND").required(true).help(names.join(", ")));
+        command = command.arg(arg("attack").value_name("KIND").required_unless_present("on").help(names.join(", ")));
         for setting in settings() {
             let takers = Attack::LIST.iter().filter(|entry| entry.settings.iter().any(|s| s.flag == setting.flag));
             let takers: Vec<&str> = takers.map(|entry| entry.name).collect();
@@ -98,8 +122,18 @@ impl FromArgMatches for AttackOptions {
 }
 
 impl AttackOptions {
-    fn attack(&self) -> gnarl_graph::Result<Attack> {
-        self.name.parse::<Attack>()?.with(&self.settings)
+    /// The attack, once for each budget that was named.
+    fn attacks(&self) -> gnarl_graph::Result<Vec<Attack>> {
+        let attack = self.name.parse::<Attack>()?;
+        let (budgets, others): (Vec<Given>, Vec<Given>) =
+            self.settings.iter().cloned().partition(|(name, _)| name == "budget");
+        let Some((name, all)) = budgets.into_iter().next() else { return Ok(vec![attack.with(&others)?]) };
+        let one = |budget: &str| {
+            let mut settings = others.clone();
+            settings.push((name.clone(), budget.trim().to_string()));
+            attack.with(&settings)
+        };
+        all.split(',').map(one).collect()
     }
 }
 
@@ -111,9 +145,13 @@ pub struct AttackConfig {
     recipe: Recipe,
     /// The model, with every option that applies filled in.
     model: Model,
-    attack: Attack,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attack: Option<Attack>,
+    /// The attacked graph that was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    on: Option<String>,
     mode: Mode,
-    surrogate: bool,
+    surrogate: Option<Backbone>,
     labels: Known,
     runs: usize,
     seed: u64,
@@ -136,79 +174,256 @@ pub struct AttackReport {
     /// The same inputs under the model's inference.
     #[serde(skip_serializing_if = "Option::is_none")]
     defended: Option<DefendedReport>,
+    /// Whether the attacker followed the gradients of the very model that is judged, with all that stands around it.
+    adaptive: bool,
+    /// Edges flipped and entries of features changed, on average.
+    flips: f64,
     /// Median milliseconds of a training step.
     epoch_ms: f64,
     /// Seconds of an attack, on average.
     attack_seconds: f64,
+    /// The most memory that the whole run had, where the system says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_bytes: Option<u64>,
     seconds: f64,
     interrupted: bool,
+    /// Files written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
     config: AttackConfig,
     runs: Vec<AttackRun>,
 }
 
+/// One of the things that the command may print.
+pub type Printed = Either<SpecReport, Either<AttackReport, CompareReport>>;
+
 /// Trains, attacks and reports.
-pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<output::Either<SpecReport, AttackReport>> {
+pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
     // A wrong option should not wait for the data.
-    let attack = args.attack.attack()?;
+    let attacks = match args.on.is_some() {
+        true => Vec::new(),
+        false => args.attack.attacks()?,
+    };
+    let targets = args.targets.as_deref().map(read_targets).transpose()?.unwrap_or_default();
+    if let Some(file) = &args.write {
+        check_writable(file)?;
+    }
     let (data, benchmark) = args.model.benchmark_of(global, args.runs.unwrap_or(1), args.runs.unwrap_or(usize::MAX))?;
     let task = benchmark.content.task();
     let runs = match task {
         Task::Node => args.runs.unwrap_or(1),
         Task::Graph => benchmark.splits.len(),
     };
-    let (mode, surrogate, known) = (args.mode, args.surrogate, args.labels);
-    // The inference is set on what is attacked before the recipe fills in its radius.
-    let model =
-        args.model.model_with(&data.name, task, |model| model.inference(model.inference.on(attacked_part(&attack))))?;
-    if args.model.print_spec {
-        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+    if task == Task::Graph && (args.on.is_some() || args.write.is_some() || args.targets.is_some()) {
+        return Err(Error::argument("--on, --write, --targets", "belong to one graph, and this is a set").into());
     }
-    if !args.model.policy.is_empty() && args.model.policy.len() > 1 {
+    if args.model.policy.len() > 1 {
         return Err(Error::argument("--policy", "an attacked model takes its exits by one policy").into());
     }
-    let study = AttackStudy { model, attack, mode, surrogate, known, runs, seed: global.seed };
-    study.check()?;
-    let bar =
-        progress::steps(&format!("{attack} against {} on {}", model.backbone, data.name), study.epochs(&benchmark)?);
-    let result = study.run(&benchmark, &Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() })?;
-    bar.finish_and_clear();
-    if result.runs.is_empty() {
-        return Err(Interrupted { finished: 0, asked: runs }.into());
+    let study = Asked { args, global, data: &data, benchmark: &benchmark, targets, runs };
+    match (&args.on, &attacks[..]) {
+        (Some(file), _) => study.on_given(file),
+        (None, [attack]) if args.model.model.len() < 2 => study.one(*attack),
+        (None, _) => Ok(Either::Right(Either::Right(study.compare(attacks)?))),
     }
-    let count = result.runs.len() as f64;
-    Ok(output::Either::Right(AttackReport {
-        data: data.name.clone(),
-        model: model.backbone.to_string(),
-        attack: attack.name(),
-        test_accuracy: result.over(|r| r.clean_accuracy)?,
-        val_accuracy: Accuracy::of_all(result.runs.iter().map(|r| r.val_accuracy))?,
-        clean_accuracy: result.over(|r| r.clean_accuracy)?,
-        attacked_accuracy: result.over(|r| r.attacked_accuracy)?,
-        success_rate: result.over(|r| r.success_rate)?,
-        defended: result.defended()?,
-        epoch_ms: median(result.runs.iter().map(|r| r.epoch_ms).collect()),
-        attack_seconds: result.runs.iter().map(|r| r.attack_seconds).sum::<f64>() / count,
-        seconds: result.seconds,
-        interrupted: result.unfinished > 0,
-        config: AttackConfig {
-            data: data.name,
-            protocol: args.model.protocol,
-            recipe: args.model.recipe,
-            model: model.plan(task)?.model,
+}
+
+/// What was asked for, with its data.
+pub(super) struct Asked<'a> {
+    pub args: &'a AttackArgs,
+    pub global: &'a Global,
+    pub data: &'a Dataset,
+    pub benchmark: &'a Benchmark,
+    pub targets: Targets,
+    pub runs: usize,
+}
+
+impl Asked<'_> {
+    pub fn transfer(&self) -> Option<Backbone> {
+        self.args.transfer.or(self.args.surrogate.then_some(Backbone::Gcn))
+    }
+
+    /// One model and one attack.
+    fn one(&self, attack: Attack) -> anyhow::Result<Printed> {
+        let Self { args, global, data, benchmark, runs, .. } = *self;
+        let task = benchmark.content.task();
+        // The inference is set on what is attacked before the recipe fills in its radius.
+        let settle = |model: Model| model.inference(model.inference.on(attacked_part(&attack)));
+        let model = args.model.model_with(&data.name, task, settle)?;
+        if args.model.print_spec {
+            return Ok(Either::Left(SpecReport::new(&model, task)?));
+        }
+        let study = AttackStudy {
+            model,
             attack,
-            mode,
-            surrogate,
-            labels: known,
+            mode: args.mode,
+            surrogate: self.transfer(),
+            targets: self.targets.clone(),
+            known: args.labels,
             runs,
             seed: global.seed,
-        },
-        runs: result.runs,
-    }))
+        };
+        study.check()?;
+        let label = format!("{attack} against {} on {}", model.backbone, data.name);
+        let bar = progress::steps(&label, study.epochs(benchmark)?);
+        let result = study.run(benchmark, &Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() })?;
+        bar.finish_and_clear();
+        let files = match (&args.write, &result.first) {
+            (Some(file), Some(attacked)) => write_attacked(file, benchmark.content.graph()?, attacked)?,
+            _ => Vec::new(),
+        };
+        self.report(Some(attack), &model, result, study.is_adaptive(), files)
+    }
+
+    /// One model on a graph that is attacked already.
+    fn on_given(&self, file: &Path) -> anyhow::Result<Printed> {
+        let Self { args, global, data, benchmark, runs, .. } = *self;
+        let graph = benchmark.content.graph()?;
+        let attacked = gnarl_graph::dataset::attacked::read_onto(graph, file)?;
+        let model = args.model.model(&data.name, Task::Node)?;
+        if args.model.print_spec {
+            return Ok(Either::Left(SpecReport::new(&model, Task::Node)?));
+        }
+        let study = GivenStudy { model, mode: args.mode, runs, seed: global.seed };
+        let epochs = model.plan(Task::Node)?.training.epochs as u64;
+        let trainings = runs as u64 * if args.mode == Mode::Poisoning { 2 } else { 1 };
+        let bar = progress::steps(&format!("{} on {}", model.backbone, file.display()), epochs * trainings);
+        let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() };
+        let result = study.run(benchmark, &attacked, &self.targets, &watch)?;
+        bar.finish_and_clear();
+        self.report(None, &model, result, false, Vec::new())
+    }
+
+    fn report(
+        &self,
+        attack: Option<Attack>,
+        model: &Model,
+        result: AttackResult,
+        adaptive: bool,
+        files: Vec<String>,
+    ) -> anyhow::Result<Printed> {
+        let Self { args, global, data, runs, .. } = *self;
+        if result.runs.is_empty() {
+            return Err(Interrupted { finished: 0, asked: runs }.into());
+        }
+        let count = result.runs.len() as f64;
+        let spent = |run: &AttackRun| (run.edges_added + run.edges_removed + run.features.entries) as f64;
+        Ok(Either::Right(Either::Left(AttackReport {
+            data: data.name.clone(),
+            model: model.backbone.to_string(),
+            attack: attack.map_or("given", |attack| attack.name()),
+            test_accuracy: result.over(|r| r.clean_accuracy)?,
+            val_accuracy: Accuracy::of_all(result.runs.iter().map(|r| r.val_accuracy))?,
+            clean_accuracy: result.over(|r| r.clean_accuracy)?,
+            attacked_accuracy: result.over(|r| r.attacked_accuracy)?,
+            success_rate: result.over(|r| r.success_rate)?,
+            defended: result.defended()?,
+            adaptive,
+            flips: result.runs.iter().map(spent).sum::<f64>() / count,
+            epoch_ms: median(result.runs.iter().map(|r| r.epoch_ms).collect()),
+            attack_seconds: result.runs.iter().map(|r| r.attack_seconds).sum::<f64>() / count,
+            peak_bytes: peak_bytes(),
+            seconds: result.seconds,
+            interrupted: result.unfinished > 0,
+            files,
+            config: AttackConfig {
+                data: data.name.clone(),
+                protocol: args.model.protocol,
+                recipe: args.model.recipe,
+                model: model.plan(self.benchmark.content.task())?.model,
+                attack,
+                on: args.on.as_ref().map(|file| file.display().to_string()),
+                mode: args.mode,
+                surrogate: self.transfer(),
+                labels: args.labels,
+                runs,
+                seed: global.seed,
+            },
+            runs: result.runs,
+        })))
+    }
+}
+
+/// The most memory that this process has had, where the system says so.
+pub(super) fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
+}
+
+/// Nodes from a file: a list as JSON, the published form with `attacked_test_nodes`, or a number on each line.
+fn read_targets(file: &Path) -> gnarl_graph::Result<Targets> {
+    #[derive(serde::Deserialize)]
+    struct Published {
+        attacked_test_nodes: Vec<u32>,
+    }
+    let text = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
+    let start = text.trim_start();
+    let faulty = |e: serde_json::Error| Error::data(file, format!("line {}", e.line()), e.to_string());
+    let nodes = if start.starts_with('{') {
+        serde_json::from_str::<Published>(&text).map_err(faulty)?.attacked_test_nodes
+    } else if start.starts_with('[') {
+        serde_json::from_str(&text).map_err(faulty)?
+    } else {
+        let line = |(i, line): (usize, &str)| {
+            let what = format!("'{}' is no node: a whole number on each line is expected", line.trim());
+            line.trim().parse::<u32>().map_err(|_| Error::data(file, format!("line {}", i + 1), what))
+        };
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        lines.map(line).collect::<gnarl_graph::Result<_>>()?
+    };
+    match nodes.is_empty() {
+        true => Err(Error::data(file, "targets", "there are none")),
+        false => Ok(targets_of(nodes)),
+    }
+}
+
+/// A name that cannot be written to is noticed before the work, not after.
+fn check_writable(file: &Path) -> gnarl_graph::Result<()> {
+    if file.extension().is_none_or(|ending| ending != "npz") {
+        return Err(Error::argument("--write", format!("{}: a name that ends in .npz is expected", file.display())));
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match folder.is_dir() {
+        true => Ok(()),
+        false => Err(Error::argument("--write", format!("there is no folder {}", folder.display()))),
+    }
+}
+
+/// The attacked graph for SciPy and its flips in their order.
+fn write_attacked(file: &Path, original: &Graph, attacked: &Attacked) -> anyhow::Result<Vec<String>> {
+    gnarl_graph::dataset::npz_writer::save(file, &attacked.graph)?;
+    let mut csv = String::from("order,change,node,other,target\n");
+    for (i, flip) in attacked.flips.iter().enumerate() {
+        let (change, u, v) = match flip.part {
+            Part::Edge(u, v) if original.has_edge(u, v) => ("remove", u, v),
+            Part::Edge(u, v) => ("add", u, v),
+            Part::Feature(u, column) => ("feature", u, column),
+        };
+        let target = flip.target.map_or(String::new(), |t| t.to_string());
+        // Writing to a string cannot fail.
+        let _ = writeln!(csv, "{},{change},{u},{v},{target}", i + 1);
+    }
+    let list = file.with_extension("csv");
+    output::write_whole(&list, csv)?;
+    Ok([file, &list].map(|f| f.display().to_string()).to_vec())
+}
+
+impl AttackReport {
+    /// What the attacker knew.
+    fn mode_text(&self, mode: Mode) -> String {
+        let eyes = match (self.config.surrogate, self.adaptive) {
+            (Some(model), _) => format!(", through a {model} of the attacker's own"),
+            (None, true) => ", adaptive: by the gradients of this very model".into(),
+            (None, false) => String::new(),
+        };
+        format!("{mode}{eyes}")
+    }
 }
 
 impl Report for AttackReport {
     fn text(&self) -> String {
-        let AttackConfig { model, attack, mode, surrogate, .. } = &self.config;
+        let AttackConfig { model, attack, mode, .. } = &self.config;
         let count = self.runs.len() as f64;
         let mean = |f: fn(&AttackRun) -> f64| self.runs.iter().map(f).sum::<f64>() / count;
         let mut rows = vec![
@@ -229,10 +444,11 @@ impl Report for AttackReport {
             let untrusted = (!trusted.is_empty()).then(|| trusted.iter().filter(|&&t| t == 0.0).count());
             rows.extend(output::untrusted(untrusted, trusted.len()).map(|line| ("  tested", line)));
         }
-        rows.extend([
-            ("attack", attack.budget().map_or_else(|_| attack.to_string(), |budget| format!("{attack}, {budget}"))),
-            ("mode", if *surrogate { format!("{mode}, through a surrogate") } else { mode.to_string() }),
-        ]);
+        let made = match attack {
+            Some(attack) => attack.budget().map_or_else(|_| attack.to_string(), |budget| format!("{attack}, {budget}")),
+            None => format!("given by {}", self.config.on.as_deref().unwrap_or("a file")),
+        };
+        rows.extend([("attack", made), ("mode", self.mode_text(*mode))]);
         let (added, removed) = (mean(|r| r.edges_added as f64), mean(|r| r.edges_removed as f64));
         if added + removed > 0.0 {
             rows.push(("edges added, removed", format!("{}, {}", real(added), real(removed))));
@@ -249,6 +465,8 @@ impl Report for AttackReport {
             ("attack took", format!("{} s", real(self.attack_seconds))),
             ("all", format!("{} s", real(self.seconds))),
         ]);
+        rows.extend(self.peak_bytes.map(|bytes| ("peak memory", format!("{} MB", real(bytes as f64 / 1e6)))));
+        rows.extend((!self.files.is_empty()).then(|| ("written", self.files.join(", "))));
         if self.interrupted {
             let (finished, asked) = (self.runs.len(), self.config.runs);
             rows.push(("interrupted", format!("yes: {finished} of {asked} runs were finished and count")));

@@ -2,6 +2,7 @@
 
 pub mod advise;
 pub mod attack;
+mod attack_compare;
 pub mod axes;
 pub mod bench;
 pub mod centrality;

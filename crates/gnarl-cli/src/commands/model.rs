@@ -26,8 +26,8 @@ pub struct ModelArgs {
     /// (largest-component), as the thesis does for attacks on edges
     #[arg(long, default_value = "own")]
     pub protocol: ProtocolName,
-    #[arg(long, value_name = "NAME", help = help_of_model())]
-    pub model: Option<Backbone>,
+    #[arg(long, value_name = "NAME", value_delimiter = ',', help = help_of_model())]
+    pub model: Vec<Backbone>,
     /// A model as a TOML file, in place of --model; options are put over it
     #[arg(long, value_name = "FILE", conflicts_with = "model")]
     pub spec: Option<PathBuf>,
@@ -199,8 +199,15 @@ impl ModelArgs {
 
     /// The same with this model where none was named.
     pub fn or_model(&self, usual: Backbone) -> Self {
-        let model = self.model.or(self.spec.is_none().then_some(usual));
-        Self { model, ..self.clone() }
+        match self.model.is_empty() && self.spec.is_none() {
+            true => self.with_model(usual),
+            false => self.clone(),
+        }
+    }
+
+    /// The same with another model in the place of those that were named.
+    pub fn with_model(&self, model: Backbone) -> Self {
+        Self { model: vec![model], ..self.clone() }
     }
 
     /// The model that was described, with the recipe's settings where it is open.
@@ -210,13 +217,17 @@ impl ModelArgs {
 
     /// The same with something settled before the recipe has its say.
     pub fn model_with(&self, dataset: &str, task: Task, settle: impl Fn(Model) -> Model) -> anyhow::Result<Model> {
-        let described = match (&self.spec, self.model) {
+        let described = match (&self.spec, &self.model[..]) {
             (Some(file), _) => {
                 let text = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
                 Model::from_toml(&text).map_err(|e| anyhow::Error::from(e).context(format!("{}", file.display())))?
             }
-            (None, Some(backbone)) => Model::new(backbone),
-            (None, None) => return Err(Error::argument("--model", "name a model, or a file with --spec").into()),
+            (None, [backbone]) => Model::new(*backbone),
+            (None, []) => return Err(Error::argument("--model", "name a model, or a file with --spec").into()),
+            (None, _) => {
+                let what = "one model at a time; several are compared by `gnarl attack`";
+                return Err(Error::argument("--model", what).into());
+            }
         };
         let mut options = self.options.0.clone();
         options.extend(self.features.iter().map(|name| ("features".to_string(), name.clone())));

@@ -194,12 +194,12 @@ pub fn load(entry: &Entry, data_dir: &Path) -> Result<(Graph, BuildReport)> {
         _ => npz::load(&data_dir.join(FOLDER).join(format!("{base}.npz")), false)?,
     };
     let clean = whole.with_splits(Vec::new())?.largest_component().0;
-    let ending = |ending: &str| entry.files.iter().map(|file| file.path).find(|path| path.ends_with(ending));
-    let graph = match ending(".npz").filter(|path| path.contains("_adj_")) {
+    let with = |part: &str| entry.files.iter().map(|file| file.path).find(|path| path.contains(part));
+    let graph = match with("_adj_") {
         None => clean,
         Some(path) => with_edges_of(&clean, &data_dir.join(path))?,
     };
-    let Some(split_file) = ending(".json").map(|path| data_dir.join(path)) else { return Ok((graph, report)) };
+    let Some(split_file) = with(".json").map(|path| data_dir.join(path)) else { return Ok((graph, report)) };
     let split = read_split(&split_file, graph.num_nodes())?;
     Ok((graph.with_splits(vec![split])?, report))
 }

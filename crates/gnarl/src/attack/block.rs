@@ -41,6 +41,12 @@ pub(super) struct Search<'a> {
     pub flips: Vec<f32>,
 }
 
+/// Variables to be gone back to: those of edges, and of candidates that were in use.
+pub(super) struct State {
+    candidates: Vec<Pair>,
+    flips: Vec<f32>,
+}
+
 impl<'a> Search<'a> {
     /// With a first block of pairs. `clean` are the scores of the graph as it is, which the relaxation has to give too.
     pub fn new<A: Choice>(scene: &Scene<'a>, clean: &[f32], block: usize, rng: &mut Rng) -> Result<Self> {
@@ -67,6 +73,32 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
+    /// The variables that are in use, to be gone back to.
+    pub fn state(&self) -> State {
+        let used = |i: &usize| *i < self.relaxed.num_edges() || self.flips[*i] > UNUSED;
+        let kept: Vec<usize> = (0..self.flips.len()).filter(used).collect();
+        State {
+            candidates: kept[self.relaxed.num_edges()..].iter().map(|&i| self.relaxed.pairs()[i]).collect(),
+            flips: kept.iter().map(|&i| self.flips[i]).collect(),
+        }
+    }
+
+    /// Goes back to a state; pairs that were not in use then are gone until the next exchange.
+    pub fn restore(&mut self, state: State) -> Result<()> {
+        self.relaxed = Relaxed::new(self.graph, self.kind, &state.candidates)?;
+        self.filter = self.through.filter(self.graph, &self.relaxed)?;
+        self.flips = state.flips;
+        Ok(())
+    }
+
+    /// The variables in use, the largest first, of equals the first pair: the order does not depend on how it was found.
+    pub fn largest(&self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.flips.len()).filter(|&i| self.flips[i] > UNUSED).collect();
+        order.sort_by(|&a, &b| self.flips[b].total_cmp(&self.flips[a]).then(a.cmp(&b)));
+        order.truncate(count);
+        order
+    }
+
     /// The pairs that have a variable; the first are the edges.
     pub fn pairs(&self) -> &[Pair] {
         self.relaxed.pairs()
@@ -80,10 +112,8 @@ impl<'a> Search<'a> {
         let mut candidates: Vec<Pair> = kept.iter().map(|&i| self.relaxed.pairs()[i]).collect();
         let mut flips = self.flips[..edges].to_vec();
         flips.extend(kept.iter().map(|&i| self.flips[i]));
-        let mut taken: HashSet<Pair> = candidates.iter().copied().collect();
         let room = self.block.saturating_sub(candidates.len());
-        let apart = |u: u32, v: u32| !self.graph.has_edge(u, v);
-        candidates.extend(draw_pairs(self.graph.num_nodes(), room, apart, &mut taken, rng));
+        candidates.extend(draw_apart(self.graph, room, &candidates, rng));
         flips.resize(edges + candidates.len(), 0.0);
         self.relaxed = Relaxed::new(self.graph, self.kind, &candidates)?;
         self.filter = self.through.filter(self.graph, &self.relaxed)?;
@@ -133,7 +163,8 @@ impl<'a> Search<'a> {
 
     /// The scores of the graph with these flips.
     pub fn scores_of(&self, chosen: &[usize]) -> Result<Vec<f32>> {
-        if self.is_stand_in() {
+        // The flipped graph has far fewer entries than the block.
+        if self.is_stand_in() || 4 * self.graph.num_edges() < self.flips.len() {
             let pairs: Vec<Pair> = chosen.iter().map(|&i| self.relaxed.pairs()[i]).collect();
             return Ok(self.model.scores(&flipped(self.graph, &pairs)?)?.data().to_vec());
         }
@@ -150,9 +181,7 @@ impl<'a> Search<'a> {
         roundings: usize,
         rng: &mut Rng,
     ) -> Result<Vec<Pair>> {
-        let mut order: Vec<usize> = (0..self.flips.len()).filter(|&i| self.flips[i] > UNUSED).collect();
-        // Of equals the first pair: the order does not depend on how it was found.
-        order.sort_by(|&a, &b| self.flips[b].total_cmp(&self.flips[a]).then(a.cmp(&b)));
+        let order = self.largest(usize::MAX);
         let mut best = (objective.standing(&self.scores_of(&[])?), Vec::new());
         // Where features follow the edges, the slope has not seen half of what a flip does: any pairs are tried beside.
         let blind = if self.through.network.reads_degrees() { roundings } else { 0 };
@@ -171,6 +200,33 @@ impl<'a> Search<'a> {
         Ok(best.1.into_iter().map(|i| self.relaxed.pairs()[i]).collect())
     }
 }
+
+/// Up to `count` pairs without an edge, none of those in use, each set of them as likely as any other.
+fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
+    let n = graph.num_nodes() as u64;
+    let mut taken: HashSet<Pair> = used.iter().copied().collect();
+    if n < 2 || (count as u64) > n * (n - 1) / 2 / DENSE {
+        let apart = |u: u32, v: u32| !graph.has_edge(u, v);
+        return draw_pairs(graph.num_nodes(), count, apart, &mut taken, rng);
+    }
+    // Of so many pairs few are drawn twice: sorting them out is faster than remembering each.
+    let mut drawn: Vec<Pair> = Vec::with_capacity(count);
+    while drawn.len() < count {
+        let one = |_| {
+            let (u, v) = (rng.random_range(0..n as u32), rng.random_range(0..n as u32 - 1));
+            let v = if v >= u { v + 1 } else { v };
+            (u.min(v), u.max(v))
+        };
+        drawn.extend((0..count - drawn.len()).map(one));
+        drawn.sort_unstable();
+        drawn.dedup();
+        drawn.retain(|pair| !graph.has_edge(pair.0, pair.1) && !taken.contains(pair));
+    }
+    drawn
+}
+
+/// Blocks of more than one in so many pairs are drawn pair by pair.
+const DENSE: u64 = 4;
 
 fn not_relaxable<A: Choice>(model: &WhiteBox) -> crate::Error {
     let (backbone, operator) = (model.network().config().backbone, model.operator());

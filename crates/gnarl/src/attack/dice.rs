@@ -83,7 +83,7 @@ mod tests {
     use gnarl_graph::Labels;
 
     fn attack(graph: &Graph, labels: Option<&Labels>, share: f64, seed: u64) -> Result<Attacked> {
-        let scene = Scene { graph, model: None, targets: &[], labels, training: &[] };
+        let scene = Scene { graph, model: None, targets: &[], labels, training: &[], stop: None };
         Attack::from(Dice::budget(share)).run(&scene, seed)
     }
 

@@ -87,7 +87,7 @@ mod tests {
         let (n, k, psi) = (400usize, 100usize, 0.7);
         let features = Features::Dense(DenseMatrix::new(n, k, vec![2.0; n * k]).unwrap());
         let graph = Graph::empty(n).unwrap().with_features(features).unwrap();
-        let scene = Scene { graph: &graph, model: None, targets: &[], labels: None, training: &[] };
+        let scene = Scene { graph: &graph, model: None, targets: &[], labels: None, training: &[], stop: None };
         let attacked = Attack::from(Gaussian::budget(psi)).run(&scene, 3).unwrap();
         let noise: Vec<f64> = attacked.graph.features().unwrap().values().iter().map(|&x| f64::from(x) - 2.0).collect();
         let deviation = psi / 10.0;
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_graph_without_features_is_refused() {
         let bare = Graph::from_edges(3, [(0, 1)]).unwrap().0;
-        let scene = Scene { graph: &bare, model: None, targets: &[], labels: None, training: &[] };
+        let scene = Scene { graph: &bare, model: None, targets: &[], labels: None, training: &[], stop: None };
         let e = Attack::from(Gaussian::default()).run(&scene, 0).unwrap_err().to_string();
         assert_eq!(e, "attack: the graph has no features to put noise on");
     }

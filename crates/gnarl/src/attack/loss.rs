@@ -12,6 +12,8 @@ named! {
         Margin = "margin",
         /// The cross-entropy. Answers that are already wrong count most.
         CrossEntropy = "cross-entropy",
+        /// The cross-entropy of those answers alone that are still right (Geisler et al. 2021, masked): no effort where nothing is left to win.
+        Masked = "masked",
     }
 }
 
@@ -92,7 +94,9 @@ impl<'a> Objective<'a> {
                         gradient[first + rival] += slope;
                     }
                 }
-                Loss::CrossEntropy => {
+                // What is wrong already counts as won, at the loss of a coin between two classes: winning it is never a step back.
+                Loss::Masked if argmax(row) != class as usize => standing.loss += std::f64::consts::LN_2,
+                Loss::CrossEntropy | Loss::Masked => {
                     let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
                     let total: f64 = row.iter().map(|&z| f64::from(z - largest).exp()).sum();
                     standing.loss += total.ln() - f64::from(row[class as usize] - largest);
@@ -117,7 +121,7 @@ mod tests {
     fn gradients_are_those_of_the_loss() {
         let scores = [0.3, -1.0, 2.0, 0.1, 0.0, -0.2, 100.0, -100.0, 3.0];
         let targets = [(0u32, 2u32), (2, 1), (0, 0)];
-        for loss in [Loss::Margin, Loss::CrossEntropy] {
+        for loss in [Loss::Margin, Loss::CrossEntropy, Loss::Masked] {
             let objective = Objective::new(loss, &targets, &scores, 3);
             let (standing, gradient) = objective.standing_and_gradient(&scores);
             assert_eq!(standing.right, 1, "node 0 as class 2");

@@ -1,6 +1,7 @@
 //! What every attack can do, what it sees, and what it gives.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gnarl_graph::names::{Choice, Setting, listed};
 use gnarl_graph::{Graph, Labels};
@@ -15,12 +16,37 @@ pub trait Method {
     /// The changed graph. [`Attack::run`] calls it with a budget above zero and measures what it gives.
     fn attack(&self, scene: &Scene<'_>, seed: u64) -> Result<Graph>;
 
+    /// The same with the flips in the order in which they were found, of an attack that finds them one after the other.
+    fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
+        Ok((self.attack(scene, seed)?, None))
+    }
+
     /// What it may change. Fails for a number that is no budget.
     fn budget(&self) -> gnarl_graph::Result<Budget>;
 
     /// What the number that a user gives as its budget counts.
     fn unit(&self) -> &'static str {
         "share of the edges, rounded down to whole flips"
+    }
+
+    /// Whether it finds flips one after the other, so that the first of them are what a smaller budget would have found.
+    fn is_greedy(&self) -> bool {
+        false
+    }
+
+    /// Whether it misleads each of a few targets by flips of its own.
+    fn is_targeted(&self) -> bool {
+        false
+    }
+
+    /// Whether it needs to know what a model will be trained on.
+    fn needs_training(&self) -> bool {
+        false
+    }
+
+    /// Whether it works on features as they are loaded and not as a network takes them: one that looks into a model of its own alone.
+    fn sees_loaded(&self) -> bool {
+        false
     }
 
     /// Whether it changes features; the others change edges.
@@ -68,9 +94,16 @@ pub struct Scene<'a> {
     pub labels: Option<&'a Labels>,
     /// The nodes that a model is trained on and their classes, for attacks on training.
     pub training: &'a [(u32, u32)],
+    /// Set to end the search with what was found so far.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 impl<'a> Scene<'a> {
+    /// Whether the search is to end.
+    pub(super) fn stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
     /// The network to take gradients through.
     pub(super) fn white_box<A: Choice>(&self) -> Result<&'a WhiteBox> {
         let found = self.model.and_then(|model| model.white_box());
@@ -111,13 +144,43 @@ pub struct Attacked {
     pub graph: Graph,
     /// What is new in it.
     pub change: Change,
+    /// Its flips, in the order in which they were found where the attack found them one by one.
+    pub flips: Vec<Flip>,
 }
 
 impl Attacked {
     /// Compares the graphs. O(nodes + edges + features). Fails where they have not the same nodes.
     pub fn new(original: &Graph, graph: Graph) -> Result<Self> {
-        Ok(Self { change: Change::between(original, &graph)?, graph })
+        Self::in_order(original, graph, None)
     }
+
+    /// With the order in which flips were found; else edges that are gone, then new ones.
+    pub(super) fn in_order(original: &Graph, graph: Graph, order: Option<Vec<Flip>>) -> Result<Self> {
+        let change = Change::between(original, &graph)?;
+        let flips = order.unwrap_or_else(|| {
+            let edges = change.removed.iter().chain(&change.added);
+            edges.map(|&(u, v)| Flip { part: Part::Edge(u, v), target: None }).collect()
+        });
+        Ok(Self { change, graph, flips })
+    }
+}
+
+/// One flip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flip {
+    /// What was flipped.
+    pub part: Part,
+    /// The node that it is to mislead, of a targeted attack.
+    pub target: Option<u32>,
+}
+
+/// What a flip changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// An edge between two nodes, that comes or goes.
+    Edge(u32, u32),
+    /// A feature of a node, by its column: from 0 to 1 or back.
+    Feature(u32, u32),
 }
 
 /// What to do about a model without gradients.

@@ -8,6 +8,11 @@
 //! | [`dice`] | edges within a class removed, edges between classes added |
 //! | [`random_flips`], [`random_add`], [`random_remove`] | edges at random |
 //! | [`method`] | what every attack can do, what it sees, and what it gives |
+//! | [`prbcd`], [`grbcd`] | the same on random blocks of pairs, projected or greedy |
+//! | [`nettack`] | a few flips at each of some targets |
+//! | [`mettack`] | edges that spoil training, by derivatives through it |
+//! | `linear` | the linear surrogate that it trains, and the way back through its training |
+//! | `degrees` | whether changed degrees could be noticed |
 //! | `block` | the search over random blocks of pairs that those on edges share |
 //! | [`loss`] | what an attack that follows gradients climbs |
 //!
@@ -22,19 +27,25 @@
 //! use gnarl_graph::generate::{CsbmConfig, csbm};
 //! let graph = csbm(&CsbmConfig::default(), 0)?;
 //! let attack = Attack::from(Dice::budget(0.1));
-//! let attacked = attack.run(&Scene { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &[] }, 1)?;
+//! let attacked = attack.run(&Scene { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &[], stop: None }, 1)?;
 //! assert_eq!(attacked.change.num_flips(), graph.num_edges() / 10);
 //! assert_eq!("dice".parse::<Attack>()?.with(&[("budget".into(), "0.1".into())])?, attack);
 //! # Ok::<(), gnarl::Error>(())
 //! ```
 
 mod block;
+mod degrees;
 pub mod dice;
 pub mod gaussian;
+pub mod grbcd;
+mod linear;
 pub mod loss;
 pub mod method;
+pub mod mettack;
+pub mod nettack;
 pub mod pgd_features;
 pub mod pgd_structure;
+pub mod prbcd;
 pub mod random_add;
 pub mod random_flips;
 pub mod random_remove;
@@ -44,7 +55,7 @@ mod testing;
 use gnarl_graph::choices;
 
 pub use loss::Loss;
-pub use method::{Attacked, Method, Scene};
+pub use method::{Attacked, Flip, Method, Part, Scene};
 
 use crate::error::Result;
 use crate::perturb::Budget;
@@ -59,6 +70,10 @@ choices! {
         RandomFlips(random_flips::RandomFlips),
         RandomAdd(random_add::RandomAdd),
         RandomRemove(random_remove::RandomRemove),
+        Nettack(nettack::Nettack),
+        Mettack(mettack::Mettack),
+        Prbcd(prbcd::Prbcd),
+        Grbcd(grbcd::Grbcd),
     }
 }
 
@@ -76,8 +91,10 @@ impl Attack {
         if budget.is_zero() {
             return Attacked::new(scene.graph, scene.graph.clone());
         }
-        let attacked = Attacked::new(scene.graph, self.method().attack(scene, seed)?)?;
-        attacked.change.assert_within(&budget, scene.graph, &attacked.graph)?;
+        let (graph, order) = self.method().attack_in_order(scene, seed)?;
+        let attacked = Attacked::in_order(scene.graph, graph, order)?;
+        let allowed = budget.for_targets(scene.targets.len());
+        attacked.change.assert_within(&allowed, scene.graph, &attacked.graph)?;
         Ok(attacked)
     }
 }
@@ -90,7 +107,7 @@ mod tests {
     use gnarl_graph::names::{Given, assert_listed};
     use gnarl_graph::{CsrMatrix, Features, Graph, Labels, Split};
     use proptest::prelude::*;
-    use testing::{graph, targets, trained, untrained};
+    use testing::{graph, targets, trained, training, untrained};
 
     fn given(pairs: &[(&str, &str)]) -> Vec<Given> {
         pairs.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect()
@@ -103,9 +120,16 @@ mod tests {
             Attack::PgdStructure(pgd) => {
                 pgd_structure::PgdStructure { steps: 4, block: 20, roundings: 3, ..pgd }.into()
             }
+            Attack::Prbcd(prbcd) => prbcd::Prbcd { epochs: 4, settling: 2, block: 20, roundings: 3, ..prbcd }.into(),
+            Attack::Grbcd(grbcd) => grbcd::Grbcd { steps: 4, block: 20, ..grbcd }.into(),
+            Attack::Mettack(mettack) => mettack::Mettack { inner_steps: 4, at_once: 3, ..mettack }.into(),
             other => other,
         };
-        let sized = |attack: Attack| attack.with(&given(&[("budget", &budget.to_string())])).unwrap();
+        // Budgets of targets are whole flips.
+        let sized = |attack: Attack| match attack {
+            Attack::Nettack(nettack) => nettack::Nettack { budget: (budget * 10.0) as usize, ..nettack }.into(),
+            _ => attack.with(&given(&[("budget", &budget.to_string())])).unwrap(),
+        };
         Attack::all().map(|attack| short(sized(attack))).collect()
     }
 
@@ -128,16 +152,18 @@ mod tests {
     #[test]
     fn the_usual_budgets_are_the_thesis() {
         let budgets: Vec<String> = Attack::all().map(|attack| attack.budget().unwrap().to_string()).collect();
-        let edges = ["0.1 of the edges"; 5];
-        assert_eq!(budgets, [&["psi = 0.5", "0.15 of each node's L2 norm"], &edges[..]].concat());
+        let mut expected = vec!["psi = 0.5", "0.15 of each node's L2 norm"];
+        expected.extend(["0.1 of the edges"; 5]);
+        expected.extend(["5 flips for each target", "0.1 of the edges", "0.1 of the edges", "0.1 of the edges"]);
+        assert_eq!(budgets, expected);
     }
 
     #[test]
     fn settings_that_do_not_belong_are_refused() {
         for (name, setting, expected) in [
             ("dice", ("norm", "l2"), "norm: belongs to pgd-features"),
-            ("gaussian", ("steps", "3"), "steps: belongs to pgd-features and pgd-structure"),
-            ("pgd-features", ("block", "3"), "block: belongs to pgd-structure"),
+            ("gaussian", ("steps", "3"), "steps: belongs to pgd-features, pgd-structure and grbcd"),
+            ("pgd-features", ("block", "3"), "block: belongs to pgd-structure, prbcd and grbcd"),
         ] {
             let e = name.parse::<Attack>().unwrap().with(&given(&[setting])).unwrap_err().to_string();
             assert_eq!(e, format!("{expected}, and the attack is {name}"));
@@ -147,16 +173,27 @@ mod tests {
     #[test]
     fn a_budget_of_nothing_changes_nothing_and_a_bad_one_is_refused() {
         let graph = graph(1);
-        let (model, targets) = (untrained(&graph, Backbone::Gcn), targets(&graph));
-        let scene =
-            Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels(), training: &[] };
+        let (model, targets, training) = (untrained(&graph, Backbone::Gcn), targets(&graph), training(&graph));
+        let scene = Scene {
+            graph: &graph,
+            model: Some(&model),
+            targets: &targets,
+            labels: graph.labels(),
+            training: &training,
+            stop: None,
+        };
         for attack in quick(0.0) {
             let attacked = attack.run(&scene, 1).unwrap();
             assert_eq!(attacked.change.num_flips(), 0, "{attack}");
             assert_eq!(attacked.change.features, FeatureChange::default(), "{attack}");
             assert_eq!(attacked.graph.features(), graph.features(), "{attack}");
             let e = attack.with(&given(&[("budget", "-1")])).unwrap_err().to_string();
-            assert_eq!(e, "budget: -1 must be a number of at least 0", "{attack}");
+            let is_whole = matches!(attack, Attack::Nettack(_));
+            assert!(
+                e == "budget: -1 must be a number of at least 0"
+                    || (is_whole && e.starts_with("budget: '-1' does not fit")),
+                "{attack}: {e}"
+            );
             let e = attack.with(&given(&[("budget", "NaN")])).unwrap_err().to_string();
             assert!(e.starts_with("budget: 'NaN' does not fit"), "{attack}: {e}");
         }
@@ -176,9 +213,15 @@ mod tests {
     #[test]
     fn the_seed_decides_and_threads_do_not() {
         let graph = graph(1);
-        let (model, targets) = (trained(&graph, Backbone::Gcn), targets(&graph));
-        let scene =
-            Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels(), training: &[] };
+        let (model, targets, training) = (trained(&graph, Backbone::Gcn), targets(&graph), training(&graph));
+        let scene = Scene {
+            graph: &graph,
+            model: Some(&model),
+            targets: &targets,
+            labels: graph.labels(),
+            training: &training,
+            stop: None,
+        };
         for attack in quick(0.1) {
             let outcome = |threads, seed| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -219,8 +262,8 @@ mod tests {
             graph in any_graph(), share in 0f64..1.0, linf in any::<bool>(), whole in any::<bool>(), seed in any::<u64>()
         ) {
             let model = untrained(&graph, Backbone::Gcn);
-            let targets = targets(&graph);
-            let scene = Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels(), training: &[] };
+            let (targets, training) = (targets(&graph), training(&graph));
+            let scene = Scene { graph: &graph, model: Some(&model), targets: &targets, labels: graph.labels(), training: &training, stop: None };
             for attack in quick(share) {
                 let attack = match attack {
                     Attack::PgdFeatures(pgd) => {
@@ -231,9 +274,12 @@ mod tests {
                     other => other,
                 };
                 let attacked = attack.run(&scene, seed);
-                let Attacked { graph: after, change } =
+                let Attacked { graph: after, change, .. } =
                     attacked.map_err(|e| TestCaseError::fail(format!("{attack}: {e}")))?;
-                let allowed = (share * graph.num_edges() as f64).floor() as usize;
+                let allowed = match attack {
+                    Attack::Nettack(nettack) => nettack.budget * targets.len(),
+                    _ => (share * graph.num_edges() as f64).floor() as usize,
+                };
                 prop_assert!(change.num_flips() <= allowed, "{}: {} of {}", attack, change.num_flips(), allowed);
                 prop_assert_eq!(after.num_edges() + change.removed.len(), graph.num_edges() + change.added.len());
                 prop_assert_eq!(after.labels(), graph.labels());

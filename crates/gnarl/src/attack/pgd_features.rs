@@ -106,8 +106,11 @@ impl Choice for PgdFeatures {
 }
 
 /// Of every ascent: what is climbed.
-pub(super) const LOSS: Setting =
-    Setting::new("loss", "NAME", "what is climbed, margin or cross-entropy [default: margin]");
+pub(super) const LOSS: Setting = Setting::new(
+    "loss",
+    "NAME",
+    "what is climbed: margin, cross-entropy or masked (that of right answers alone) [default: margin]",
+);
 /// Of every ascent: how long.
 pub(super) const STEPS: Setting = Setting::new("steps", "N", "steps of ascent [default: 100]");
 
@@ -410,7 +413,8 @@ mod tests {
 
     fn run(model: &dyn Classifier, graph: &Graph, pgd: PgdFeatures) -> Attacked {
         let targets = targets(graph);
-        let scene = Scene { graph, model: Some(model), targets: &targets, labels: graph.labels(), training: &[] };
+        let scene =
+            Scene { graph, model: Some(model), targets: &targets, labels: graph.labels(), training: &[], stop: None };
         Attack::from(pgd).run(&scene, 1).unwrap()
     }
 

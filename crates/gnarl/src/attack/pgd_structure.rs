@@ -13,10 +13,11 @@ use gnarl_graph::random::stream;
 use gnarl_graph::{Error as GraphError, Graph};
 use serde::{Deserialize, Serialize};
 
-use super::block::{MAX_BLOCK, Search, ascend};
+use super::block::{Search, ascend};
 use super::loss::{Loss, Objective};
 use super::method::{Method, OF_EDGES, Scene, TENTH, edges};
 use super::pgd_features::{LOSS, STEPS};
+use super::prbcd::{BLOCK, check_block};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, flipped};
 
@@ -56,7 +57,7 @@ impl Choice for PgdStructure {
         OF_EDGES,
         LOSS,
         STEPS,
-        Setting::new("block", "PAIRS", "pairs without an edge that are looked at together [default: 50000]"),
+        BLOCK,
         Setting::new("roundings", "N", "roundings to whole flips, of which the best is kept [default: 20]"),
     ];
 
@@ -68,11 +69,7 @@ impl Choice for PgdStructure {
                 return Err(GraphError::setting(name, "must be at least 1"));
             }
         }
-        if self.block > MAX_BLOCK {
-            let what = format!("{} pairs: at most {MAX_BLOCK} can be held", self.block);
-            return Err(GraphError::setting("block", what));
-        }
-        Ok(())
+        check_block(self.block)
     }
 }
 
@@ -133,7 +130,8 @@ mod tests {
 
     fn run(model: &dyn Classifier, graph: &Graph, attack: impl Into<Attack>, seed: u64) -> Result<Attacked> {
         let targets = targets(graph);
-        let scene = Scene { graph, model: Some(model), targets: &targets, labels: graph.labels(), training: &[] };
+        let scene =
+            Scene { graph, model: Some(model), targets: &targets, labels: graph.labels(), training: &[], stop: None };
         attack.into().run(&scene, seed)
     }
 

@@ -42,6 +42,12 @@ pub fn targets(graph: &Graph) -> Vec<(u32, u32)> {
     graph.splits()[0].test().iter().filter_map(|&u| labels.get(u).map(|c| (u, c))).collect()
 }
 
+/// The training nodes of the first split with their classes.
+pub fn training(graph: &Graph) -> Vec<(u32, u32)> {
+    let labels = graph.labels().unwrap();
+    graph.splits()[0].train().iter().filter_map(|&u| labels.get(u).map(|c| (u, c))).collect()
+}
+
 /// Per cent of the targets that a model answers right, on another version of the graph.
 pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
     let (scores, targets) = (model.scores(at).unwrap(), targets(graph));
@@ -51,6 +57,6 @@ pub fn accuracy(model: &dyn Classifier, graph: &Graph, at: &Graph) -> f64 {
 
 /// What an attack that looks at no model changes.
 pub fn change(attack: impl Into<Attack>, graph: &Graph, seed: u64) -> Change {
-    let scene = Scene { graph, model: None, targets: &[], labels: None, training: &[] };
+    let scene = Scene { graph, model: None, targets: &[], labels: None, training: &[], stop: None };
     attack.into().run(&scene, seed).unwrap().change
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator as Op;
+use rayon::prelude::*;
 
 use crate::classifier::WhiteBox;
 use crate::error::Result;
@@ -53,20 +54,8 @@ impl Relaxed {
         moves.resize(pairs.len(), 1.0);
         let smallest = weights.iter().copied().filter(|&w| w > 0.0).fold(1.0, f32::min);
 
-        let zero = pairs.len() as u32;
-        let both = |(i, &(u, v)): (usize, &Pair)| [(u, v, i as u32), (v, u, i as u32)];
-        let mut entries: Vec<(u32, u32, u32)> = pairs.iter().enumerate().flat_map(both).collect();
-        if !matches!(kind, Op::Adjacency | Op::MeanAggregation) {
-            entries.extend((0..n as u32).map(|u| (u, u, zero)));
-        }
-        entries.sort_unstable();
-        let mut offsets = vec![0usize; n + 1];
-        for &(u, ..) in &entries {
-            offsets[u as usize + 1] += 1;
-        }
-        for u in 0..n {
-            offsets[u + 1] += offsets[u];
-        }
+        let has_diagonal = !matches!(kind, Op::Adjacency | Op::MeanAggregation);
+        let (entries, offsets) = sorted_entries(n, &pairs, has_diagonal);
         let column = |f: fn(&(u32, u32, u32)) -> u32| entries.iter().map(f).collect::<Vec<u32>>();
         let pattern = Pattern::new(n, offsets, column(|e| e.1));
         let index = |values: Vec<u32>| Tensor::from_vec(values, entries.len(), &Device::Cpu);
@@ -136,6 +125,41 @@ impl Relaxed {
         let share = ((1.0 - (degrees / (2.0 * self.floor))?)?.relu()?.neg()? + 1.0)?;
         share.index_select(&self.rows, 0)? * &self.diagonal
     }
+}
+
+/// Row, column and pair of every entry, by rows and columns, and where each row begins; entries of the diagonal have the place after the last
+/// pair. Rows are counted and filled, then sorted side by side: blocks are drawn anew many times.
+fn sorted_entries(n: usize, pairs: &[Pair], has_diagonal: bool) -> (Vec<(u32, u32, u32)>, Vec<usize>) {
+    let mut offsets = vec![0usize; n + 1];
+    for &(u, v) in pairs {
+        offsets[u as usize + 1] += 1;
+        offsets[v as usize + 1] += 1;
+    }
+    for u in 0..n {
+        offsets[u + 1] += offsets[u] + usize::from(has_diagonal);
+    }
+    let mut next = offsets.clone();
+    let mut entries = vec![(0, 0, 0); offsets[n]];
+    let mut put = |u: u32, v: u32, pair: u32| {
+        entries[next[u as usize]] = (u, v, pair);
+        next[u as usize] += 1;
+    };
+    for (i, &(u, v)) in pairs.iter().enumerate() {
+        put(u, v, i as u32);
+        put(v, u, i as u32);
+    }
+    if has_diagonal {
+        (0..n as u32).for_each(|u| put(u, u, pairs.len() as u32));
+    }
+    let mut rows: Vec<&mut [(u32, u32, u32)]> = Vec::with_capacity(n);
+    let mut rest = &mut entries[..];
+    for u in 0..n {
+        let (row, after) = rest.split_at_mut(offsets[u + 1] - offsets[u]);
+        rows.push(row);
+        rest = after;
+    }
+    rows.into_par_iter().with_min_len(256).for_each(|row| row.sort_unstable());
+    (entries, offsets)
 }
 
 /// A network behind a defence, as an attacker sees it who follows gradients to edges.

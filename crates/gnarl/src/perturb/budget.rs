@@ -18,6 +18,10 @@ pub enum Budget {
     Features(FeatureBudget),
     /// Edges, by their number.
     Edges(EdgeShare),
+    /// Flips of edges and of binary features for each of some targets.
+    PerTarget(usize),
+    /// Flips of edges and of binary features in all.
+    Flips(usize),
 }
 
 impl Budget {
@@ -27,6 +31,15 @@ impl Budget {
             Budget::Noise(noise) => noise.psi == 0.0,
             Budget::Features(budget) => budget.share == 0.0,
             Budget::Edges(budget) => budget.share == 0.0,
+            Budget::PerTarget(flips) | Budget::Flips(flips) => *flips == 0,
+        }
+    }
+
+    /// With so many targets: what each may have, added up.
+    pub fn for_targets(self, targets: usize) -> Self {
+        match self {
+            Budget::PerTarget(flips) => Budget::Flips(flips.saturating_mul(targets)),
+            other => other,
         }
     }
 }
@@ -40,6 +53,8 @@ impl fmt::Display for Budget {
                 write!(f, "{} of {whose} L{} norm", budget.share, budget.norm)
             }
             Budget::Edges(budget) => write!(f, "{} of the edges", budget.share),
+            Budget::PerTarget(flips) => write!(f, "{flips} flips for each target"),
+            Budget::Flips(flips) => write!(f, "{flips} flips"),
         }
     }
 }

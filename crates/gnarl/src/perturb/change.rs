@@ -25,6 +25,8 @@ pub struct Change {
 pub struct FeatureChange {
     /// Nodes whose features changed.
     pub nodes: usize,
+    /// Entries that changed.
+    pub entries: usize,
     /// Root of the sum of squares over all entries.
     pub l2: f64,
     /// The largest move of a node in L2.
@@ -38,6 +40,7 @@ impl FeatureChange {
     pub fn and(self, other: Self) -> Self {
         Self {
             nodes: self.nodes + other.nodes,
+            entries: self.entries + other.entries,
             l2: self.l2.hypot(other.l2),
             largest_l2: self.largest_l2.max(other.largest_l2),
             linf: self.linf.max(other.linf),
@@ -56,6 +59,7 @@ impl Change {
         let moves = moves(original, graph, Norm::L2)?;
         let features = FeatureChange {
             nodes: moves.iter().filter(|&&m| m > 0.0).count(),
+            entries: entries(original, graph, &moves)?,
             l2: Norm::L2.of(moves.iter().copied()),
             largest_l2: Norm::Infinity.of(moves),
             linf: Norm::Infinity.of(self::moves(original, graph, Norm::Infinity)?),
@@ -82,6 +86,13 @@ impl Change {
                     return Err(broken(format!("features of {} nodes changed, where edges may", self.features.nodes)));
                 }
                 Ok(())
+            }
+            Budget::Flips(allowed) | Budget::PerTarget(allowed) => {
+                let spent = self.num_flips() + self.features.entries;
+                match spent > *allowed {
+                    true => Err(broken(format!("{spent} flips where {allowed} are allowed"))),
+                    false => Ok(()),
+                }
             }
             Budget::Noise(_) | Budget::Features(_) if self.num_flips() > 0 => {
                 Err(broken(format!("{} flips, where features may change", self.num_flips())))
@@ -153,6 +164,19 @@ fn moves(original: &Graph, graph: &Graph, norm: Norm) -> Result<Vec<f64>> {
     Ok((0..before.num_rows()).into_par_iter().map_init(scratch, distance).collect())
 }
 
+/// Entries that differ, of the rows that moved.
+fn entries(original: &Graph, graph: &Graph, moves: &[f64]) -> Result<usize> {
+    let (Some(before), Some(after)) = (original.features(), graph.features()) else { return Ok(0) };
+    let (mut a, mut b) = (vec![0f32; before.num_cols()], vec![0f32; before.num_cols()]);
+    let mut count = 0;
+    for i in (0..moves.len()).filter(|&i| moves[i] > 0.0) {
+        write_row(before, i, &mut a);
+        write_row(after, i, &mut b);
+        count += a.iter().zip(&b).filter(|(a, b)| a != b).count();
+    }
+    Ok(count)
+}
+
 /// The conventions that every graph keeps, and what no perturbation touches.
 fn check_valid(original: &Graph, graph: &Graph) -> Result<()> {
     for u in 0..graph.num_nodes() as u32 {
@@ -210,7 +234,7 @@ mod tests {
         assert_eq!((change.added, change.removed), (vec![(0, 2), (1, 3)], vec![(0, 1)]));
         assert_eq!(change.features, FeatureChange::default());
         let change = Change::between(&square(), &moved([3.0, -4.0, 0.0, 0.0, 0.0, 12.0, 0.0, 0.0])).unwrap();
-        assert_eq!(change.features, FeatureChange { nodes: 2, l2: 13.0, largest_l2: 12.0, linf: 12.0 });
+        assert_eq!(change.features, FeatureChange { nodes: 2, entries: 3, l2: 13.0, largest_l2: 12.0, linf: 12.0 });
     }
 
     /// Every way of breaking a budget or a graph is caught.

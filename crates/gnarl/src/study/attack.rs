@@ -6,12 +6,15 @@
 //!
 //! Attacks see features as the network takes them, and edges before any defence has been over them.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use gnarl_graph::dataset::Benchmark;
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
-use gnarl_graph::random::mix;
-use gnarl_graph::{Content, Graph, Labels, Split};
+use gnarl_graph::random::{mix, stream};
+use gnarl_graph::{Content, DenseMatrix, Graph, Labels, Split};
+use rand::seq::index::sample;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -53,8 +56,19 @@ pub fn attacked_part(attack: &Attack) -> Perturbed {
     if attack.method().changes_features() { Perturbed::Features } else { Perturbed::Structure }
 }
 
+/// Which answers are to become wrong, and are judged.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Targets {
+    /// All test nodes; of an attack on targets forty of them by the thesis' rule (ch. 5): of those that the model answers right the ten
+    /// surest, the ten least sure and twenty at random.
+    #[default]
+    Usual,
+    /// These nodes.
+    Nodes(Arc<[u32]>),
+}
+
 /// A model, and an attack on it.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AttackStudy {
     /// The model.
     pub model: Model,
@@ -62,8 +76,11 @@ pub struct AttackStudy {
     pub attack: Attack,
     /// What is attacked.
     pub mode: Mode,
-    /// Whether the attacker looks into a GCN of their own; when poisoning there is nothing else to look into.
-    pub surrogate: bool,
+    /// A model of their own that the attacker looks into instead; when poisoning there is nothing else to look into, and it is a GCN
+    /// unless said otherwise.
+    pub surrogate: Option<Backbone>,
+    /// The answers that are attacked and judged.
+    pub targets: Targets,
     /// What the attacker knows of classes.
     pub known: Known,
     /// How many runs: run `i` takes split or fold `i` (in turn) and seed `seed + i`.
@@ -164,31 +181,57 @@ pub fn evade(
     split: &Split,
     seed: u64,
 ) -> Result<(Attacked, Verdict)> {
-    let attacked = make(graph, Some(surrogate.unwrap_or(classifier)), attack, known, split, seed)?;
+    let items = labelled(split.test(), true_labels(graph)?);
+    let attacker = Attacker { attack, known, split, items: &items, seed, stop: None };
+    let attacked = attacker.run(graph, Some(surrogate.unwrap_or(classifier)))?;
     let (before, after) = (answers(classifier, graph)?, answers(classifier, &attacked.graph)?);
-    let verdict = Verdict::new(&before, &after, &labelled(split.test(), true_labels(graph)?));
-    Ok((attacked, verdict))
+    Ok((attacked, Verdict::new(&before, &after, &items)))
 }
 
-/// The attack with what the attacker knows.
-fn make(
-    graph: &Graph,
-    model: Option<&dyn Classifier>,
-    attack: &Attack,
+/// Somebody who attacks one graph.
+struct Attacker<'a> {
+    attack: &'a Attack,
     known: Known,
+    split: &'a Split,
+    /// What is to become wrong, with its true classes.
+    items: &'a [(u32, u32)],
+    seed: u64,
+    stop: Option<&'a AtomicBool>,
+}
+
+impl Attacker<'_> {
+    /// The attack with what the attacker knows, looking into a model.
+    fn run(&self, graph: &Graph, model: Option<&dyn Classifier>) -> Result<Attacked> {
+        let truth = true_labels(graph)?;
+        let guessed = match (self.known, model) {
+            (Known::True, _) => None,
+            (Known::Predicted, Some(model)) => Some(guesses(graph, truth, &answers(model, graph)?, self.split)?),
+            (Known::Predicted, None) => return Err(refused("predicted labels need a model that predicts them")),
+        };
+        let labels = guessed.as_ref().unwrap_or(truth);
+        let nodes: Vec<u32> = self.items.iter().map(|&(u, _)| u).collect();
+        let (targets, training) = (labelled(&nodes, labels), labelled(self.split.train(), truth));
+        let scene =
+            Scene { graph, model, targets: &targets, labels: Some(labels), training: &training, stop: self.stop };
+        self.attack.run(&scene, self.seed)
+    }
+}
+
+/// The attack on a graph as it is loaded, of one that looks into no model.
+pub fn attacked_alone(
+    graph: &Graph,
+    attack: &Attack,
+    targets: &Targets,
     split: &Split,
     seed: u64,
+    stop: &AtomicBool,
 ) -> Result<Attacked> {
-    let truth = true_labels(graph)?;
-    let guessed = match (known, model) {
-        (Known::True, _) => None,
-        (Known::Predicted, Some(model)) => Some(guesses(graph, truth, &answers(model, graph)?, split)?),
-        (Known::Predicted, None) => return Err(refused("predicted labels need a model that predicts them")),
+    let nodes = match targets {
+        Targets::Usual => split.test(),
+        Targets::Nodes(nodes) => nodes,
     };
-    let labels = guessed.as_ref().unwrap_or(truth);
-    let targets = labelled(split.test(), labels);
-    let training = labelled(split.train(), truth);
-    attack.run(&Scene { graph, model, targets: &targets, labels: Some(labels), training: &training }, seed)
+    let items = labelled(nodes, true_labels(graph)?);
+    Attacker { attack, known: Known::True, split, items: &items, seed, stop: Some(stop) }.run(graph, None)
 }
 
 /// True classes of training nodes, answers elsewhere.
@@ -213,15 +256,16 @@ pub(super) fn refused(what: &str) -> Error {
     Error::Graph(gnarl_graph::Error::argument("attack", what))
 }
 
-/// The attacker's own model: a GCN with its usual training.
+/// The attacker's own model, with its usual training.
 pub(super) fn fit_surrogate(
     on: &Content,
+    backbone: Backbone,
     epochs: usize,
     split: &Split,
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Fitted> {
-    let model = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).epochs(epochs);
+    let model = Model::new(backbone).features(FeatureScaling::AsLoaded).epochs(epochs);
     let ready = model.ready("surrogate", on, FitOptions::default())?;
     // A seed of its own: the surrogate of a GCN must not be that GCN.
     ready.fit(split, mix(seed ^ SURROGATE), watch)
@@ -234,22 +278,31 @@ impl AttackStudy {
         self.attack.method().needs_gradients() || self.known == Known::Predicted
     }
 
-    /// Whether the attacker trains a model of their own.
-    pub(super) fn needs_surrogate(&self) -> bool {
-        self.surrogate || (self.mode == Mode::Poisoning && self.looks_into_a_model())
+    /// The model of their own that the attacker trains, where they do.
+    pub(super) fn needed_surrogate(&self) -> Option<Backbone> {
+        let poisons = self.mode == Mode::Poisoning && self.looks_into_a_model();
+        self.surrogate.or(poisons.then_some(Backbone::Gcn))
+    }
+
+    /// Whether the attacker follows the gradients of the very model that is judged, with all that stands around it.
+    pub fn is_adaptive(&self) -> bool {
+        self.mode == Mode::Evasion
+            && self.attack.method().needs_gradients()
+            && self.surrogate.is_none()
+            && self.model.inference.is_plain()
     }
 
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.settled_model().plan(on.content.task())?;
         let own = plan.trainings(Some(&on.content)) * (1 + usize::from(self.mode == Mode::Poisoning));
-        Ok(((own + usize::from(self.needs_surrogate())) * plan.training.epochs * self.runs) as u64)
+        Ok(((own + usize::from(self.needed_surrogate().is_some())) * plan.training.epochs * self.runs) as u64)
     }
 
     /// Refuses a surrogate that nobody would look into, and an attack on features that defences take for granted.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         self.attack.check()?;
-        if self.surrogate && !self.looks_into_a_model() {
+        if self.surrogate.is_some() && !self.looks_into_a_model() {
             let what = format!("{} with true labels looks into no model", self.attack);
             return Err(gnarl_graph::Error::argument("surrogate", what));
         }
@@ -261,7 +314,7 @@ impl AttackStudy {
         self.model.inference(self.model.inference.on(attacked_part(&self.attack)))
     }
 
-    /// One run on a graph, made ready.
+    /// One run on a graph, made ready; the attacked graph has its features as they were loaded where the attack left them alone.
     fn run_one(
         &self,
         ready: &Ready,
@@ -271,77 +324,63 @@ impl AttackStudy {
         watch: &Watch<'_>,
     ) -> Result<(AttackRun, Attacked)> {
         let start = Instant::now();
-        if labelled(split.test(), true_labels(graph)?).is_empty() {
-            return Err(refused(&format!("split {} has no labelled test nodes to judge an attack by", split.name())));
-        }
         let clean = ready.fit(split, seed, watch)?;
-        let graph = clean.scaled(graph)?;
+        let scaled = clean.scaled(graph)?;
+        let items = self.items(&clean, &scaled, split, seed)?;
+        let content = Content::Graph(scaled);
         let epochs = ready.plan().training.epochs;
-        let content = Content::Graph(graph);
-        let surrogate =
-            self.needs_surrogate().then(|| fit_surrogate(&content, epochs, split, seed, watch)).transpose()?;
-        let graph = content.graph()?.clone();
-        let eyes = surrogate.as_ref().map(Fitted::network).transpose()?;
-        let before_attack = Instant::now();
+        let fit = |backbone| fit_surrogate(&content, backbone, epochs, split, seed, watch);
+        let surrogate = self.needed_surrogate().map(fit).transpose()?;
+        let scaled = content.graph()?;
         let victim = clean.bare();
-        let (attacked, verdict, defended, attack_seconds) = match self.mode {
-            Mode::Evasion => {
-                let (attacked, verdict) = evade(&graph, &victim, eyes, &self.attack, self.known, split, seed)?;
-                let spent = before_attack.elapsed();
-                let defended = self.defended([(&clean, &graph), (&clean, &attacked.graph)], split)?;
-                (attacked, verdict, defended, spent)
-            }
-            Mode::Poisoning => {
-                let attacked = make(&graph, eyes, &self.attack, self.known, split, seed)?;
-                let spent = before_attack.elapsed();
-                let poisoned = self.fit_poisoned(&attacked.graph, split, seed, watch)?;
-                let (before, after) = (answers(&victim, &graph)?, answers(&poisoned.bare(), &attacked.graph)?);
-                let verdict = Verdict::new(&before, &after, &labelled(split.test(), true_labels(&graph)?));
-                let defended = self.defended([(&clean, &graph), (&poisoned, &attacked.graph)], split)?;
-                (attacked, verdict, defended, spent)
-            }
+        let eyes: Option<&dyn Classifier> = match (&surrogate, self.mode) {
+            (Some(surrogate), _) => Some(surrogate.network()?),
+            (None, Mode::Evasion) => Some(&victim),
+            (None, Mode::Poisoning) => None,
         };
-        let report = clean.report();
+        let before_attack = Instant::now();
+        let stop = Some(watch.stop);
+        let attacker = Attacker { attack: &self.attack, known: self.known, split, items: &items, seed, stop };
+        let on_loaded = self.attack.method().sees_loaded();
+        let mut attacked = attacker.run(if on_loaded { graph } else { scaled }, eyes)?;
+        let attack_seconds = before_attack.elapsed().as_secs_f64();
+        let after = if on_loaded { clean.scaled(&attacked.graph)? } else { attacked.graph.clone() };
+        let judge = Judge { model: self.settled_model(), mode: self.mode, split, items: &items, seed };
+        let (verdict, defended) = judge.judge(&clean, [scaled, &after], watch)?;
+        if attacked.change.features.nodes == 0
+            && let Some(features) = graph.features()
+        {
+            attacked.graph = attacked.graph.with_features(features.clone())?;
+        }
         let run = AttackRun {
-            seed,
-            split: split.name().to_string(),
-            clean_accuracy: verdict.clean_accuracy,
-            attacked_accuracy: verdict.attacked_accuracy,
-            success_rate: verdict.success_rate,
-            defended,
-            val_accuracy: report.val_accuracy,
             edges_added: attacked.change.added.len(),
             edges_removed: attacked.change.removed.len(),
             features: attacked.change.features,
-            epoch_ms: median(report.trained.iter().map(|t| t.epoch_ms).collect()),
-            interrupted: report.interrupted || watch.stopped(),
-            attack_seconds: attack_seconds.as_secs_f64(),
-            seconds: start.elapsed().as_secs_f64(),
+            attack_seconds,
+            ..judge.run(&clean, verdict, defended, start, watch)
         };
         Ok((run, attacked))
     }
 
-    /// The model trained on a changed graph, whose features are scaled already.
-    fn fit_poisoned(&self, graph: &Graph, split: &Split, seed: u64, watch: &Watch<'_>) -> Result<Fitted> {
-        let model = self.settled_model().features(FeatureScaling::AsLoaded);
-        model.ready("poisoned", &Content::Graph(graph.clone()), FitOptions::default())?.fit(split, seed, watch)
-    }
-
-    /// The model's inference, before and after: models and what each is given.
-    fn defended(&self, given: [(&Fitted, &Graph); 2], split: &Split) -> Result<Option<DefendedRun>> {
-        if self.model.inference.is_plain() {
-            return Ok(None);
+    /// What is attacked and judged, with its true classes.
+    fn items(&self, clean: &Fitted, scaled: &Graph, split: &Split, seed: u64) -> Result<Vec<(u32, u32)>> {
+        let labels = true_labels(scaled)?;
+        let items = match &self.targets {
+            Targets::Nodes(nodes) => {
+                if let Some(u) = nodes.iter().find(|&&u| u as usize >= scaled.num_nodes()) {
+                    return Err(refused(&format!("target {u}, and the graph has {} nodes", scaled.num_nodes())));
+                }
+                labelled(nodes, labels)
+            }
+            Targets::Usual if self.attack.method().is_targeted() => {
+                by_rule(&clean.bare().scores(scaled)?, &labelled(split.test(), labels), seed)
+            }
+            Targets::Usual => labelled(split.test(), labels),
+        };
+        match items.is_empty() {
+            true => Err(refused(&format!("split {} has no labelled test nodes to judge an attack by", split.name()))),
+            false => Ok(items),
         }
-        let start = Instant::now();
-        let mut accuracies = [0.0; 2];
-        for (accuracy, (model, graph)) in accuracies.iter_mut().zip(given) {
-            let nodes = labelled(split.test(), true_labels(graph)?);
-            let found = model.answers_on_scaled(graph, split)?;
-            *accuracy = Verdict::new(&found, &found, &nodes).clean_accuracy;
-        }
-        let [clean_accuracy, attacked_accuracy] = accuracies;
-        let trusted = given[1].0.reading().trusted();
-        Ok(Some(DefendedRun { clean_accuracy, attacked_accuracy, trusted, seconds: start.elapsed().as_secs_f64() }))
     }
 
     /// All runs side by side; where attacked features are large, fewer at a time. Runs that were stopped before their end do not
@@ -363,18 +402,174 @@ impl AttackStudy {
         let one = |&i: &usize| {
             let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
             match &on.content {
-                Content::Graph(graph) => Ok(self.run_one(&ready, graph, split, seed, watch)?.0),
-                Content::Graphs(set) => self.run_on_set(&ready, set, split, seed, watch),
+                Content::Graph(graph) => {
+                    let (run, attacked) = self.run_one(&ready, graph, split, seed, watch)?;
+                    Ok((run, (i == 0).then_some(attacked)))
+                }
+                Content::Graphs(set) => Ok((self.run_on_set(&ready, set, split, seed, watch)?, None)),
             }
         };
-        let mut runs: Vec<AttackRun> = Vec::with_capacity(self.runs);
+        let (mut runs, mut first) = (Vec::with_capacity(self.runs), None);
         for some in all.chunks(at_once) {
-            runs.extend(some.par_iter().map(one).collect::<Result<Vec<_>>>()?);
+            for (run, attacked) in some.par_iter().map(one).collect::<Result<Vec<_>>>()? {
+                first = first.or(attacked);
+                runs.push(run);
+            }
         }
         runs.retain(|run| !run.interrupted);
         let unfinished = self.runs - runs.len();
-        Ok(AttackResult { runs, unfinished, seconds: start.elapsed().as_secs_f64() })
+        Ok(AttackResult { runs, unfinished, first, seconds: start.elapsed().as_secs_f64() })
     }
+}
+
+/// A model judged on a graph that somebody has attacked already.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GivenStudy {
+    /// The model.
+    pub model: Model,
+    /// Whether the attacked graph is what a model trained on the clean one is given, or what it is trained on.
+    pub mode: Mode,
+    /// How many runs: run `i` takes split `i` (in turn) and seed `seed + i`.
+    pub runs: usize,
+    /// The first run's seed.
+    pub seed: u64,
+}
+
+impl GivenStudy {
+    /// All runs side by side, on a benchmark and an attacked version of its graph, both as they are loaded. `targets` are judged, or the test
+    /// nodes.
+    pub fn run(&self, on: &Benchmark, attacked: &Graph, targets: &Targets, watch: &Watch<'_>) -> Result<AttackResult> {
+        let start = Instant::now();
+        let graph = on.content.graph()?;
+        let change = Attacked::new(graph, attacked.clone())?.change;
+        let part = if change.num_flips() == 0 { Perturbed::Features } else { Perturbed::Structure };
+        let model = self.model.inference(self.model.inference.on(part));
+        let ready = model.ready(&on.name, &on.content, FitOptions::default())?;
+        let one = |i: usize| -> Result<AttackRun> {
+            let (start, split) = (Instant::now(), &on.splits[i % on.splits.len()]);
+            let seed = self.seed.wrapping_add(i as u64);
+            let labels = true_labels(graph)?;
+            let items = match targets {
+                Targets::Usual => labelled(split.test(), labels),
+                Targets::Nodes(nodes) => labelled(nodes, labels),
+            };
+            let clean = ready.fit(split, seed, watch)?;
+            let judge = Judge { model, mode: self.mode, split, items: &items, seed };
+            let (verdict, defended) = judge.judge(&clean, [&clean.scaled(graph)?, &clean.scaled(attacked)?], watch)?;
+            Ok(AttackRun {
+                edges_added: change.added.len(),
+                edges_removed: change.removed.len(),
+                features: change.features,
+                ..judge.run(&clean, verdict, defended, start, watch)
+            })
+        };
+        let mut runs = (0..self.runs).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        runs.retain(|run| !run.interrupted);
+        let unfinished = self.runs - runs.len();
+        Ok(AttackResult { runs, unfinished, first: None, seconds: start.elapsed().as_secs_f64() })
+    }
+}
+
+/// What decides how a model did on a clean and an attacked graph, both scaled.
+struct Judge<'a> {
+    /// With its inference settled.
+    model: Model,
+    mode: Mode,
+    split: &'a Split,
+    items: &'a [(u32, u32)],
+    seed: u64,
+}
+
+impl Judge<'_> {
+    fn judge(
+        &self,
+        clean: &Fitted,
+        [before, after]: [&Graph; 2],
+        watch: &Watch<'_>,
+    ) -> Result<(Verdict, Option<DefendedRun>)> {
+        let poisoned = match self.mode {
+            Mode::Evasion => None,
+            Mode::Poisoning => Some(self.fit_poisoned(after, watch)?),
+        };
+        let later = poisoned.as_ref().unwrap_or(clean);
+        let (first, second) = (answers(&clean.bare(), before)?, answers(&later.bare(), after)?);
+        let verdict = Verdict::new(&first, &second, self.items);
+        Ok((verdict, self.defended([(clean, before), (later, after)])?))
+    }
+
+    /// The model trained on a changed graph, whose features are scaled already.
+    fn fit_poisoned(&self, graph: &Graph, watch: &Watch<'_>) -> Result<Fitted> {
+        let model = self.model.features(FeatureScaling::AsLoaded);
+        let content = Content::Graph(graph.clone());
+        model.ready("poisoned", &content, FitOptions::default())?.fit(self.split, self.seed, watch)
+    }
+
+    /// The model's inference, before and after: models and what each is given.
+    fn defended(&self, given: [(&Fitted, &Graph); 2]) -> Result<Option<DefendedRun>> {
+        if self.model.inference.is_plain() {
+            return Ok(None);
+        }
+        let start = Instant::now();
+        let mut accuracies = [0.0; 2];
+        for (accuracy, (model, graph)) in accuracies.iter_mut().zip(given) {
+            let found = model.answers_on_scaled(graph, self.split)?;
+            *accuracy = Verdict::new(&found, &found, self.items).clean_accuracy;
+        }
+        let [clean_accuracy, attacked_accuracy] = accuracies;
+        let trusted = given[1].0.reading().trusted();
+        Ok(Some(DefendedRun { clean_accuracy, attacked_accuracy, trusted, seconds: start.elapsed().as_secs_f64() }))
+    }
+
+    /// What is reported of a run, the change apart.
+    fn run(
+        &self,
+        clean: &Fitted,
+        verdict: Verdict,
+        defended: Option<DefendedRun>,
+        start: Instant,
+        watch: &Watch<'_>,
+    ) -> AttackRun {
+        let report = clean.report();
+        AttackRun {
+            seed: self.seed,
+            split: self.split.name().to_string(),
+            clean_accuracy: verdict.clean_accuracy,
+            attacked_accuracy: verdict.attacked_accuracy,
+            success_rate: verdict.success_rate,
+            defended,
+            val_accuracy: report.val_accuracy,
+            edges_added: 0,
+            edges_removed: 0,
+            features: FeatureChange::default(),
+            epoch_ms: median(report.trained.iter().map(|t| t.epoch_ms).collect()),
+            interrupted: report.interrupted || watch.stopped(),
+            attack_seconds: 0.0,
+            seconds: start.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+/// The thesis' forty targets (ch. 5, as Nettack has them): of the items that are answered right the ten with the largest margin, the ten with
+/// the smallest and twenty others at random; fewer where there are fewer. In the order of their nodes.
+fn by_rule(scores: &DenseMatrix<f32>, items: &[(u32, u32)], seed: u64) -> Vec<(u32, u32)> {
+    const ENDS: usize = 10;
+    const AT_RANDOM: usize = 20;
+    let margin = |&(u, class): &(u32, u32)| {
+        let row = scores.row(u as usize);
+        let others = row.iter().enumerate().filter(|(c, _)| *c != class as usize).map(|(_, &z)| z);
+        row[class as usize] - others.fold(f32::NEG_INFINITY, f32::max)
+    };
+    let mut right: Vec<(f32, (u32, u32))> = items.iter().map(|t| (margin(t), *t)).filter(|(m, _)| *m > 0.0).collect();
+    right.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let mut chosen: Vec<(u32, u32)> = right.iter().map(|(_, t)| *t).collect();
+    if chosen.len() > 2 * ENDS + AT_RANDOM {
+        let middle = chosen[ENDS..chosen.len() - ENDS].to_vec();
+        let rng = &mut stream(seed, "targets", 0);
+        let drawn = sample(rng, middle.len(), AT_RANDOM).into_iter().map(|i| middle[i]);
+        chosen = chosen[..ENDS].iter().chain(&chosen[chosen.len() - ENDS..]).copied().chain(drawn).collect();
+    }
+    chosen.sort_unstable();
+    chosen
 }
 
 /// Features of all runs at work, made dense: each holds a few copies of its own.
@@ -387,6 +582,8 @@ pub struct AttackResult {
     pub runs: Vec<AttackRun>,
     /// Runs that were asked for and stopped before their end.
     pub unfinished: usize,
+    /// The attacked graph of the first run, as far as it came; none of a set of graphs.
+    pub first: Option<Attacked>,
     /// Seconds in all.
     pub seconds: f64,
 }
@@ -435,8 +632,11 @@ mod tests {
     use super::*;
     use crate::attack::dice::Dice;
     use crate::attack::gaussian::Gaussian;
+    use crate::attack::grbcd::Grbcd;
+    use crate::attack::mettack::Mettack;
     use crate::attack::pgd_features::PgdFeatures;
     use crate::attack::pgd_structure::PgdStructure;
+    use crate::attack::prbcd::Prbcd;
     use crate::classifier::FromFn;
     use crate::defense::Jaccard;
     use crate::depth::Exits;
@@ -453,10 +653,22 @@ mod tests {
     fn study(attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
         let attack = match attack.into() {
             Attack::PgdStructure(pgd) => PgdStructure { steps: 20, block: 3000, ..pgd }.into(),
+            Attack::Prbcd(prbcd) => Prbcd { epochs: 15, settling: 5, block: 3000, ..prbcd }.into(),
+            Attack::Grbcd(grbcd) => Grbcd { steps: 20, block: 3000, ..grbcd }.into(),
+            Attack::Mettack(mettack) => Mettack { inner_steps: 20, at_once: 10, ..mettack }.into(),
             other => other,
         };
         let model = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).hidden(8).epochs(40);
-        AttackStudy { model, attack, mode, surrogate: false, known: Known::True, runs: 2, seed: 1 }
+        AttackStudy {
+            model,
+            attack,
+            mode,
+            surrogate: None,
+            targets: Targets::Usual,
+            known: Known::True,
+            runs: 2,
+            seed: 1,
+        }
     }
 
     fn runs(study: &AttackStudy) -> Result<Vec<AttackRun>> {
@@ -502,15 +714,16 @@ mod tests {
     #[test]
     fn a_surrogate_attacks_what_has_no_gradients_and_less_well_than_the_model_itself() {
         let through = |surrogate| AttackStudy { surrogate, ..study(PgdFeatures::budget(0.1), Mode::Evasion) };
-        let (own, other) = (runs(&through(false)).unwrap(), runs(&through(true)).unwrap());
+        let (own, other) = (runs(&through(None)).unwrap(), runs(&through(Some(Backbone::Gcn))).unwrap());
         let after = |runs: &[AttackRun]| mean(runs, |r| r.attacked_accuracy);
         assert!(after(&own) < after(&other), "{} against {}", after(&own), after(&other));
         assert!(after(&other) < mean(&other, |r| r.clean_accuracy) - 5.0, "it carries over");
         let on_edges = study(PgdStructure::budget(0.1), Mode::Evasion);
         let gat = AttackStudy { model: Model { backbone: Backbone::Gat, ..on_edges.model }, ..on_edges };
         assert!(runs(&gat).unwrap_err().to_string().contains("surrogate"));
-        assert!(runs(&AttackStudy { surrogate: true, ..gat }).is_ok());
-        let e = runs(&AttackStudy { surrogate: true, ..study(Dice::budget(0.1), Mode::Evasion) }).unwrap_err();
+        assert!(runs(&AttackStudy { surrogate: Some(Backbone::Gcn), ..gat }).is_ok());
+        let e = runs(&AttackStudy { surrogate: Some(Backbone::Gcn), ..study(Dice::budget(0.1), Mode::Evasion) })
+            .unwrap_err();
         assert_eq!(e.to_string(), "surrogate: dice with true labels looks into no model");
     }
 
@@ -538,14 +751,15 @@ mod tests {
         assert!(mean(&noisy, |r| r.attacked_accuracy) < mean(&noisy, |r| r.clean_accuracy) - 5.0, "{noisy:?}");
         let e = runs(&exits(PgdFeatures::budget(0.5).into())).unwrap_err().to_string();
         assert!(e.contains("this model has none to give"), "{e}");
-        let through = runs(&AttackStudy { surrogate: true, ..exits(PgdFeatures::budget(0.5).into()) }).unwrap();
+        let through =
+            runs(&AttackStudy { surrogate: Some(Backbone::Gcn), ..exits(PgdFeatures::budget(0.5).into()) }).unwrap();
         assert!(mean(&through, |r| r.success_rate) > 5.0, "{through:?}");
     }
 
     #[test]
     fn inference_and_defences_answer_the_same_inputs() {
         let plain = study(Dice::budget(0.2), Mode::Evasion);
-        let guarded = AttackStudy { model: plain.model.inference(CleanCrf::default()), ..plain };
+        let guarded = AttackStudy { model: plain.model.inference(CleanCrf::default()), ..plain.clone() };
         let (bare, guarded) = (runs(&plain).unwrap(), runs(&guarded).unwrap());
         for (bare, guarded) in bare.iter().zip(&guarded) {
             assert_eq!(bare.attacked_accuracy, guarded.attacked_accuracy, "made against the model without it");
@@ -567,7 +781,7 @@ mod tests {
         assert!(split.test().iter().chain(split.val()).all(|&u| labels.get(u) == Some(2)));
         // DICE goes by classes: another guess of them makes other flips, whose number is the budget's all the same.
         let truthful = study(Dice::budget(0.1), Mode::Evasion);
-        let predicted = AttackStudy { known: Known::Predicted, ..truthful };
+        let predicted = AttackStudy { known: Known::Predicted, ..truthful.clone() };
         let (truthful, predicted) = (runs(&truthful).unwrap(), runs(&predicted).unwrap());
         let count = |run: &AttackRun| run.edges_added + run.edges_removed;
         assert!(truthful.iter().zip(&predicted).all(|(a, b)| count(a) == count(b)));

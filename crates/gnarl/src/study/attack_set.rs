@@ -29,6 +29,11 @@ pub(super) fn check(attack: &Attack, set: &GraphSet) -> Result<()> {
         let names: Vec<&str> = Attack::all().filter(|a| on_sets(a) && kept(a)).map(|a| a.listed().name).collect();
         listed(&names)
     };
+    if attack.method().needs_training() {
+        let others = without(|a| !a.method().changes_features() && !a.method().needs_training());
+        let what = format!("{attack} goes by training nodes, and a set of graphs has none");
+        return Err(refused(&format!("{what}; attack their edges by {others}")));
+    }
     if attack.method().needs_node_classes() {
         let others = without(|a| !a.method().changes_features());
         let what = format!("{attack} goes by the classes of nodes, and the graphs of a set have none");
@@ -63,7 +68,8 @@ impl Attacker<'_> {
                 (Known::Predicted, Some(model)) => answers(model, graph)?[0] as u32,
                 (Known::Predicted, None) => return Err(refused("predicted labels need a model that predicts them")),
             };
-            let scene = Scene { graph, model: self.model, targets: &[(0, class)], labels: None, training: &[] };
+            let scene =
+                Scene { graph, model: self.model, targets: &[(0, class)], labels: None, training: &[], stop: None };
             self.attack.run(&scene, mix(self.seed ^ mix(u64::from(item) + 1)))
         };
         items.par_iter().map(one).collect()
@@ -102,9 +108,9 @@ impl AttackStudy {
         let graphs = set.graphs().par_iter().map(|graph| clean.scaled(graph)).collect::<Result<Vec<_>>>()?;
         let scaled = || with_graphs(set, graphs.clone());
         let epochs = ready.plan().training.epochs;
-        let surrogate = match self.needs_surrogate() {
-            true => Some(fit_surrogate(&Content::Graphs(scaled()?), epochs, split, seed, watch)?),
-            false => None,
+        let surrogate = match self.needed_surrogate() {
+            Some(backbone) => Some(fit_surrogate(&Content::Graphs(scaled()?), backbone, epochs, split, seed, watch)?),
+            None => None,
         };
         let eyes = surrogate.as_ref().map(Fitted::network).transpose()?;
         let outcome = match self.mode {

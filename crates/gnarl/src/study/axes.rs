@@ -10,7 +10,7 @@ use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use gnarl_graph::names::Given;
 use serde::Serialize;
 
-use super::attack::{AttackStudy, Known, Mode};
+use super::attack::{AttackStudy, Known, Mode, Targets};
 use super::summary::Accuracy;
 use super::train::TrainStudy;
 use crate::attack::Attack;
@@ -185,7 +185,8 @@ impl AxesStudy {
         };
         let (mode, known) = (Mode::Evasion, Known::True);
         let runs = if on.content.task() == Task::Node { self.runs } else { on.splits.len() };
-        let study = AttackStudy { model, attack, mode, surrogate: false, known, runs, seed: self.seed };
+        let study =
+            AttackStudy { model, attack, mode, surrogate: None, targets: Targets::Usual, known, runs, seed: self.seed };
         let result = study.run(on, watch)?;
         if result.unfinished > 0 {
             return Err(unfinished());

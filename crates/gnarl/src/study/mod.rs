@@ -6,12 +6,14 @@
 //! | [`advise`] | which axes are worth switching on, by training and validation items alone |
 //! | [`train`] | how well a model does, over splits and seeds, with what its axes add |
 //! | [`attack`] | how many answers turn wrong when an attacker changes the graph |
+//! | [`attack_compare`] | several models at several budgets on the same inputs |
 //! | [`axes`] | what the five axes do alone, in pairs and together |
 //! | [`robustness`] | how far answers move when inputs do, and how far they ever can |
 //! | [`summary`] | means and deviations over runs |
 
 pub mod advise;
 pub mod attack;
+pub mod attack_compare;
 mod attack_set;
 pub mod axes;
 pub mod robustness;

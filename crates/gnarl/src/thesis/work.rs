@@ -23,7 +23,7 @@ use crate::model::fit::FitOptions;
 use crate::model::{Model, TrainingCorruption};
 use crate::nn::Backbone;
 use crate::operator::Centralities;
-use crate::study::attack::{AttackStudy, Known, Mode, attacked_part};
+use crate::study::attack::{AttackStudy, Known, Mode, Targets, attacked_part};
 use crate::study::train::{ExitRun, Run, TrainResult, TrainStudy};
 use crate::train::Watch;
 
@@ -360,7 +360,16 @@ impl Runs<UnderAttack> {
             Some(protocol) => loaded.benchmark_by(Some(protocol), self.seed, self.runs)?,
             None => loaded.benchmark(self.seed, self.runs)?,
         };
-        let study = AttackStudy { model: self.model, attack, mode, surrogate, known, runs: self.runs, seed: self.seed };
+        let study = AttackStudy {
+            model: self.model,
+            attack,
+            mode,
+            surrogate: surrogate.then_some(Backbone::Gcn),
+            targets: Targets::Usual,
+            known,
+            runs: self.runs,
+            seed: self.seed,
+        };
         let result = study.run(&benchmark, &Watch::stopped_by(stop))?;
         if stop.load(Ordering::Relaxed) || result.unfinished > 0 {
             return Ok(None);

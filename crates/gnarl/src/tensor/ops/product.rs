@@ -115,6 +115,11 @@ impl Tensor {
     pub fn matmul(&self, other: &Tensor) -> Result<Tensor> {
         apply(MatMul { turned: [false, false] }, &[self, other])
     }
+
+    /// The product of two matrices, each transposed where `turned` says so.
+    pub(crate) fn matmul_turned(&self, other: &Tensor, turned: [bool; 2]) -> Result<Tensor> {
+        apply(MatMul { turned }, &[self, other])
+    }
 }
 
 /// Adds `g · wᵀ` to the gradient of input `i`.

@@ -1,0 +1,242 @@
+//! `gnarl attack` with several models or budgets: one table, one curve a model.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use gnarl::attack::Attack;
+use gnarl::model::Model;
+use gnarl::nn::Backbone;
+use gnarl::study::attack::{Known, Mode, attacked_part};
+use gnarl::study::attack_compare::{Cell, Comparison, Outcome};
+use gnarl::train::Watch;
+use gnarl_graph::Error;
+use gnarl_graph::dataset::Task;
+use serde::Serialize;
+
+use super::attack::{Asked, peak_bytes};
+use crate::interrupt::{self, Interrupted};
+use crate::output::{self, Report, real};
+use crate::plot::{self, Line, LineChart, Point};
+use crate::progress;
+
+/// What `gnarl attack` found of several models or budgets.
+#[derive(Debug, Serialize)]
+pub struct CompareReport {
+    data: String,
+    attack: &'static str,
+    mode: Mode,
+    labels: Known,
+    transfer: Option<Backbone>,
+    runs: usize,
+    seed: u64,
+    /// What each model is called.
+    models: Vec<String>,
+    /// What each is, with every option that applies filled in.
+    specs: Vec<Model>,
+    /// Each attack with its settings.
+    attacks: Vec<Attack>,
+    budgets: Vec<String>,
+    cells: Vec<Cell>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peak_bytes: Option<u64>,
+    seconds: f64,
+    interrupted: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
+}
+
+impl Asked<'_> {
+    /// Every model at every budget; of one graph an MLP besides, which no edge misleads.
+    pub fn compare(&self, attacks: Vec<Attack>) -> anyhow::Result<CompareReport> {
+        let Asked { args, global, data, benchmark, runs, .. } = *self;
+        if args.write.is_some() || args.model.print_spec {
+            let what = "one model and one budget are written; name one of each";
+            return Err(Error::argument("--write, --print-spec", what).into());
+        }
+        let task = benchmark.content.task();
+        let settle = |model: Model| model.inference(model.inference.on(attacked_part(&attacks[0])));
+        let mut models: Vec<(String, Model)> = Vec::new();
+        match args.model.spec {
+            Some(_) => models.push(("spec".into(), args.model.model_with(&data.name, task, settle)?)),
+            None => {
+                for &backbone in &args.model.model {
+                    let model = args.model.with_model(backbone).model_with(&data.name, task, settle)?;
+                    models.push((backbone.to_string(), model));
+                }
+            }
+        }
+        if models.is_empty() {
+            return Err(Error::argument("--model", "name a model, or a file with --spec").into());
+        }
+        if task == Task::Node && !models.iter().any(|(_, model)| model.backbone == Backbone::Mlp) {
+            let features = models[0].1.features;
+            let plain = args.model.recipe.fill(Model { features, ..Model::new(Backbone::Mlp) }, &data.name, task);
+            models.push(("mlp".into(), plain));
+        }
+        for (_, model) in &models {
+            model.plan(task)?;
+        }
+        let start = std::time::Instant::now();
+        let comparison = Comparison {
+            models,
+            mode: args.mode,
+            surrogate: self.transfer(),
+            targets: self.targets.clone(),
+            known: args.labels,
+            runs,
+            seed: global.seed,
+            attacks,
+        };
+        let asked = comparison.models.len() * comparison.attacks.len();
+        let label = format!("{} on {}", comparison.attacks[0].name(), data.name);
+        let bar = progress::steps(&label, asked as u64);
+        let cells = comparison.run(benchmark, &Watch::stopped_by(interrupt::flag()), |_| bar.inc(1))?;
+        bar.finish_and_clear();
+        let budget = |attack: &Attack| attack.budget().map_or_else(|_| attack.to_string(), |budget| budget.to_string());
+        let mut report = CompareReport {
+            data: data.name.clone(),
+            attack: comparison.attacks[0].name(),
+            mode: args.mode,
+            labels: args.labels,
+            transfer: comparison.surrogate,
+            runs,
+            seed: global.seed,
+            models: comparison.models.iter().map(|(name, _)| name.clone()).collect(),
+            specs: comparison
+                .models
+                .iter()
+                .map(|(_, model)| Ok(model.plan(task)?.model))
+                .collect::<anyhow::Result<_>>()?,
+            budgets: comparison.attacks.iter().map(budget).collect(),
+            attacks: comparison.attacks,
+            interrupted: cells.len() < asked,
+            cells,
+            peak_bytes: peak_bytes(),
+            seconds: start.elapsed().as_secs_f64(),
+            files: Vec::new(),
+        };
+        if let Some(stem) = &args.plot {
+            report.write(stem)?;
+        }
+        Ok(report)
+    }
+}
+
+impl CompareReport {
+    fn cell(&self, model: usize, budget: usize) -> Option<&Outcome> {
+        self.cells.iter().find(|cell| (cell.model, cell.budget) == (model, budget)).map(|cell| &cell.outcome)
+    }
+
+    fn write(&mut self, stem: &Path) -> anyhow::Result<()> {
+        let mut name = stem.as_os_str().to_os_string();
+        name.push(".csv");
+        let csv = PathBuf::from(name);
+        output::write_whole(&csv, self.csv())?;
+        let drawn = plot::write(&self.chart(), stem)?;
+        self.files = std::iter::once(csv).chain(drawn).map(|file| file.display().to_string()).collect();
+        Ok(())
+    }
+
+    fn csv(&self) -> String {
+        let mut text =
+            String::from("model,budget,clean_accuracy,attacked_accuracy,deviation,adaptive,flips,attack_seconds\n");
+        for cell in &self.cells {
+            let Outcome::Judged { clean_accuracy, attacked_accuracy, adaptive, flips, attack_seconds } = &cell.outcome
+            else {
+                continue;
+            };
+            let deviation = attacked_accuracy.std;
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "{},{},{},{},{deviation},{adaptive},{flips},{attack_seconds}",
+                self.models[cell.model],
+                amount(&self.attacks[cell.budget]),
+                clean_accuracy.mean,
+                attacked_accuracy.mean
+            );
+        }
+        text
+    }
+
+    fn chart(&self) -> LineChart {
+        let point = |model: usize, budget: usize| match self.cell(model, budget)? {
+            Outcome::Judged { attacked_accuracy: a, .. } => Some(Point {
+                x: amount(&self.attacks[budget]),
+                y: a.mean,
+                band: (a.runs.len() > 1).then_some((a.mean - a.std, a.mean + a.std)),
+            }),
+            Outcome::Refused { .. } => None,
+        };
+        let line = |(model, name): (usize, &String)| Line {
+            name: name.clone(),
+            points: (0..self.attacks.len()).filter_map(|budget| point(model, budget)).collect(),
+        };
+        LineChart {
+            title: format!("{} on {} ({})", self.attack, self.data, self.mode),
+            x_label: format!("budget: {}", self.attacks[0].method().unit()),
+            y_label: "test accuracy, per cent".into(),
+            lines: self.models.iter().enumerate().map(line).collect(),
+        }
+    }
+}
+
+/// The number that a user gave as the budget.
+fn amount(attack: &Attack) -> f64 {
+    let stored = serde_json::to_value(attack).unwrap_or_default();
+    let find = |value: &serde_json::Value| value.get("budget").and_then(serde_json::Value::as_f64);
+    find(&stored).or_else(|| stored.as_object().and_then(|o| o.values().find_map(find))).unwrap_or(0.0)
+}
+
+impl Report for CompareReport {
+    fn text(&self) -> String {
+        let headers: Vec<String> =
+            std::iter::once("model".to_string()).chain(self.budgets.iter().map(|b| format!(">{b}"))).collect();
+        let mut table = output::table(&headers.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut refusals: Vec<String> = Vec::new();
+        for (model, name) in self.models.iter().enumerate() {
+            let mut row = vec![name.clone()];
+            for budget in 0..self.attacks.len() {
+                row.push(match self.cell(model, budget) {
+                    Some(Outcome::Judged { attacked_accuracy, adaptive, .. }) => {
+                        format!("{}{}", attacked_accuracy.text(), if *adaptive { " *" } else { "" })
+                    }
+                    Some(Outcome::Refused { refused }) => {
+                        let line = format!("{name}: {refused}");
+                        if !refusals.contains(&line) {
+                            refusals.push(line);
+                        }
+                        "-".into()
+                    }
+                    None => "not run".into(),
+                });
+            }
+            table.add_row(row);
+        }
+        let mut text = format!(
+            "{} on {}, {}, accuracy after the attack\n{}",
+            self.attack,
+            self.data,
+            self.mode,
+            output::render(&table)
+        );
+        if self.cells.iter().any(|cell| matches!(cell.outcome, Outcome::Judged { adaptive: true, .. })) {
+            text.push_str("* adaptive: the attacker followed the gradients of this very model\n");
+        }
+        for line in refusals {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{} runs each, {} s", self.runs, real(self.seconds));
+        if !self.files.is_empty() {
+            let _ = writeln!(text, "written: {}", self.files.join(", "));
+        }
+        text
+    }
+
+    fn complaint(self) -> Option<anyhow::Error> {
+        let asked = self.models.len() * self.attacks.len();
+        self.interrupted.then(|| Interrupted { finished: self.cells.len(), asked }.into())
+    }
+}

@@ -1,0 +1,134 @@
+//! Attacked graphs as files, targets, and several models at several budgets.
+
+mod common;
+use common::{json, mean, real_data, refusal, text};
+
+const MODEL: [&str; 8] = ["--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8"];
+
+fn attack<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["attack"][..], &MODEL, more].concat()
+}
+
+#[test]
+fn what_is_written_is_judged_alike_and_lists_its_flips() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("attacked.npz");
+    let name = file.to_str().unwrap();
+    for (kind, more) in [
+        ("dice", &["--budget", "0.1"][..]),
+        ("mettack", &["--budget", "0.02", "--inner-steps", "10", "--mode", "poisoning"]),
+        ("nettack", &["--budget", "2", "--degree-test", "false"]),
+        ("grbcd", &["--budget", "0.05", "--steps", "5", "--block", "2000"]),
+    ] {
+        let made = json(&attack(&[&["--attack", kind, "--write", name], more].concat()));
+        let csv = std::fs::read_to_string(dir.path().join("attacked.csv")).unwrap();
+        let lines: Vec<&str> = csv.lines().skip(1).collect();
+        assert_eq!(lines.len() as f64, made["flips"].as_f64().unwrap(), "{kind}");
+        assert!(lines.iter().all(|line| line.contains(",add,") || line.contains(",remove,")), "{kind}: {csv}");
+        assert_eq!(lines.iter().all(|line| !line.ends_with(',')), kind == "nettack", "targets are named: {csv}");
+        if kind == "nettack" {
+            continue;
+        }
+        let mode = if kind == "mettack" { "poisoning" } else { "evasion" };
+        let judged = json(&attack(&["--on", name, "--mode", mode]));
+        assert_eq!(judged["attack"], "given");
+        assert_eq!(judged["attacked_accuracy"], made["attacked_accuracy"], "{kind}");
+        assert_eq!(judged["clean_accuracy"], made["clean_accuracy"], "{kind}");
+    }
+    // Features that an attack moved are in the file, too.
+    json(&attack(&["--attack", "gaussian", "--budget", "2", "--write", name, "--features", "as-loaded"]));
+    let noisy = json(&attack(&["--on", name, "--features", "as-loaded"]));
+    assert!(noisy["runs"][0]["features"]["nodes"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn files_that_do_not_fit_are_refused_in_one_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let e = refusal(&attack(&["--attack", "dice", "--write", &at("x.csv")]));
+    assert!(e.contains("a name that ends in .npz"), "{e}");
+    let e = refusal(&attack(&["--attack", "dice", "--write", &at("no/folder/x.npz")]));
+    assert!(e.contains("there is no folder"), "{e}");
+    std::fs::write(at("junk.npz"), "junk").unwrap();
+    assert!(refusal(&attack(&["--on", &at("junk.npz")])).contains("junk.npz"));
+    std::fs::write(at("targets"), "3\nx\n").unwrap();
+    let e = refusal(&attack(&["--attack", "nettack", "--targets", &at("targets")]));
+    assert!(e.contains("line 2") && e.contains("'x' is no node"), "{e}");
+    std::fs::write(at("far.json"), "[5, 4000000]").unwrap();
+    let e = refusal(&attack(&["--attack", "nettack", "--targets", &at("far.json")]));
+    assert!(e.contains("target 4000000"), "{e}");
+    let e = refusal(&attack(&["--on", &at("x.npz"), "--attack", "dice"]));
+    assert!(e.contains("cannot be used with"), "{e}");
+    let e = refusal(&["train", "--data", "csbm", "--model", "gcn,gat"]);
+    assert!(e.contains("one model at a time"), "{e}");
+}
+
+#[test]
+fn targets_are_those_of_the_file_or_forty_by_the_rule() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("targets.json");
+    std::fs::write(&file, "{\"attacked_test_nodes\": [400, 401, 402, 403]}").unwrap();
+    let few = ["--attack", "nettack", "--budget", "3", "--degree-test", "false"];
+    let chosen = json(&attack(&[&few[..], &["--targets", file.to_str().unwrap()]].concat()));
+    assert_eq!(chosen["flips"].as_f64(), Some(12.0));
+    let by_rule = json(&attack(&few));
+    assert_eq!(by_rule["flips"].as_f64(), Some(120.0), "forty targets");
+    assert_eq!(mean(&by_rule["clean_accuracy"]), 100.0, "of those that are answered right");
+    assert!(mean(&by_rule["attacked_accuracy"]) < 80.0, "{}", by_rule["attacked_accuracy"]);
+}
+
+#[test]
+fn several_models_and_budgets_make_one_table_with_an_mlp() {
+    let dir = tempfile::tempdir().unwrap();
+    let stem = dir.path().join("curve");
+    let name = stem.to_str().unwrap();
+    let base = ["attack", "--data", "csbm", "--epochs", "30", "--hidden", "8", "--runs", "2", "--plot", name];
+    let report = json(&[&base[..], &["--model", "gcn,sgc", "--attack", "dice", "--budget", "0,0.1,0.2"]].concat());
+    assert_eq!(report["models"], serde_json::json!(["gcn", "sgc", "mlp"]));
+    let cells = report["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 9);
+    for cell in cells.iter().filter(|cell| cell["model"] == 2 || cell["budget"] == 0) {
+        assert_eq!(cell["attacked_accuracy"], cell["clean_accuracy"], "no edge misleads an MLP, nothing changes at 0");
+    }
+    for ending in ["csv", "svg", "png"] {
+        assert!(stem.with_extension(ending).is_file(), "{ending}");
+    }
+    assert_eq!(std::fs::read_to_string(stem.with_extension("csv")).unwrap().lines().count(), 10);
+    let adaptive =
+        ["--model", "gcn,gat", "--attack", "prbcd", "--attack-epochs", "5", "--settling", "2", "--block", "2000"];
+    let shown = text(&[&base[..], &adaptive].concat());
+    assert!(shown.contains("* adaptive") && shown.contains("gat: attack: prbcd follows gradients"), "{shown}");
+    let weaker = json(&[&["attack"][..], &MODEL, &adaptive[2..], &["--transfer", "sgc"]].concat());
+    assert_eq!((weaker["adaptive"].as_bool(), weaker["config"]["surrogate"].as_str()), (Some(false), Some("sgc")));
+}
+
+/// The literature's graphs load with their split, and are worse the more of their edges were attacked.
+#[test]
+fn published_attacks_are_datasets() {
+    let Some(dir) = real_data() else { return };
+    if !dir.join("attacked").is_dir() {
+        return;
+    }
+    let accuracy = |name: &str| {
+        let report = json(&[
+            "train",
+            "--data",
+            name,
+            "--model",
+            "gcn",
+            "--hidden",
+            "16",
+            "--features",
+            "as-loaded",
+            "--epochs",
+            "100",
+            "--data-dir",
+            dir.to_str().unwrap(),
+        ]);
+        mean(&report["test_accuracy"])
+    };
+    let (clean, fifth) = (accuracy("cora-metattack-0"), accuracy("cora-metattack-0.2"));
+    assert!(clean > 81.0 && fifth < clean - 10.0, "{clean} {fifth}");
+    let facts = json(&["data", "check", "cora-metattack-0.05", "--data-dir", dir.to_str().unwrap()]);
+    assert_eq!(facts["stats"]["nodes"], 2485, "{facts}");
+}

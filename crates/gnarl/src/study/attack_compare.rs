@@ -1,0 +1,253 @@
+//! Several models under one attack at several budgets, judged on the same splits and, wherever the attack does not look into the model that is
+//! judged, on the very same inputs.
+
+use std::sync::Arc;
+
+use gnarl_graph::dataset::{Benchmark, Task};
+use gnarl_graph::{Content, Graph};
+use serde::Serialize;
+
+use super::attack::{AttackResult, AttackStudy, GivenStudy, Known, Mode, Targets, attacked_alone};
+use super::summary::Accuracy;
+use crate::attack::{Attack, Attacked, Part};
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::nn::Backbone;
+use crate::perturb::{Budget, Pair, flipped};
+use crate::train::Watch;
+
+/// Models, and an attack on each of them at each budget.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// What each model is called, and the model.
+    pub models: Vec<(String, Model)>,
+    /// The attack, once for each budget.
+    pub attacks: Vec<Attack>,
+    /// What is attacked.
+    pub mode: Mode,
+    /// A model of their own that the attacker looks into.
+    pub surrogate: Option<Backbone>,
+    /// The answers that are attacked and judged.
+    pub targets: Targets,
+    /// What the attacker knows of classes.
+    pub known: Known,
+    /// How many runs of each.
+    pub runs: usize,
+    /// The first run's seed.
+    pub seed: u64,
+}
+
+/// One model at one budget.
+#[derive(Debug, Clone, Serialize)]
+pub struct Cell {
+    /// The model's place among the models.
+    pub model: usize,
+    /// The attack's place among the attacks.
+    pub budget: usize,
+    /// What came out.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+/// How a model did.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "kebab-case", untagged)]
+pub enum Outcome {
+    /// It was judged.
+    Judged {
+        /// On clean inputs, by its inference.
+        clean_accuracy: Accuracy,
+        /// On attacked ones.
+        attacked_accuracy: Accuracy,
+        /// Whether the attacker followed the gradients of the very model that was judged.
+        adaptive: bool,
+        /// Edges flipped and binary features changed, on average.
+        flips: f64,
+        /// Seconds of an attack, on average; none where inputs are shared.
+        attack_seconds: f64,
+    },
+    /// The attack cannot be made on it.
+    Refused {
+        /// Why.
+        refused: String,
+    },
+}
+
+impl Comparison {
+    /// Whether all models are judged on one attacked graph for each budget: the attack looks into none of them, and there is one split.
+    fn shares_inputs(&self, on: &Benchmark) -> bool {
+        let targets_known = matches!(self.targets, Targets::Nodes(_));
+        self.attacks
+            .iter()
+            .all(|attack| attack.method().sees_loaded() && (targets_known || !attack.method().is_targeted()))
+            && self.known == Known::True
+            && on.splits.len() == 1
+            && on.content.task() == Task::Node
+    }
+
+    /// Runs every cell, telling each as it is done; cells that are not reached when somebody asks to stop are left out.
+    pub fn run(&self, on: &Benchmark, watch: &Watch<'_>, mut on_done: impl FnMut(&Cell)) -> Result<Vec<Cell>> {
+        let shared = match (&on.content, self.shares_inputs(on)) {
+            (Content::Graph(graph), true) => Some(self.shared_inputs(graph, on, watch)?),
+            _ => None,
+        };
+        let mut cells = Vec::new();
+        for (model, (_, value)) in self.models.iter().enumerate() {
+            for (budget, attack) in self.attacks.iter().enumerate() {
+                if watch.stopped() {
+                    return Ok(cells);
+                }
+                let given = shared.as_ref().map(|all| (&all[budget], value));
+                let outcome = match given {
+                    Some((attacked, value)) => self.on_given(value, attacked, on, watch),
+                    None => self.on_own(value, attack, on, watch),
+                };
+                let outcome = match outcome {
+                    Ok(Some(outcome)) => outcome,
+                    Ok(None) => return Ok(cells),
+                    Err(Error::Graph(e)) => Outcome::Refused { refused: e.to_string() },
+                    Err(e) => return Err(e),
+                };
+                let cell = Cell { model, budget, outcome };
+                on_done(&cell);
+                cells.push(cell);
+            }
+        }
+        Ok(cells)
+    }
+
+    /// One attacked graph for each budget. Of an attack that finds its flips one after the other the smaller budgets are the first flips of the
+    /// largest.
+    fn shared_inputs(&self, graph: &Graph, on: &Benchmark, watch: &Watch<'_>) -> Result<Vec<Attacked>> {
+        let make = |attack: &Attack| attacked_alone(graph, attack, &self.targets, &on.splits[0], self.seed, watch.stop);
+        let sizes: Option<Vec<usize>> = self
+            .attacks
+            .iter()
+            .map(|attack| match (attack.budget(), attack.method().is_greedy()) {
+                (Ok(Budget::Edges(share)), true) => Some(share.flips(graph)),
+                _ => None,
+            })
+            .collect();
+        let Some(sizes) = sizes else { return self.attacks.iter().map(make).collect() };
+        let largest = (0..sizes.len()).max_by_key(|&i| sizes[i]).unwrap_or(0);
+        let whole = make(&self.attacks[largest])?;
+        let first = |&count: &usize| {
+            let pairs: Vec<Pair> = whole
+                .flips
+                .iter()
+                .take(count)
+                .filter_map(|flip| match flip.part {
+                    Part::Edge(u, v) => Some((u, v)),
+                    Part::Feature(..) => None,
+                })
+                .collect();
+            Attacked::new(graph, flipped(graph, &pairs)?)
+        };
+        sizes.iter().map(first).collect()
+    }
+
+    fn on_given(
+        &self,
+        model: &Model,
+        attacked: &Attacked,
+        on: &Benchmark,
+        watch: &Watch<'_>,
+    ) -> Result<Option<Outcome>> {
+        let study = GivenStudy { model: *model, mode: self.mode, runs: self.runs, seed: self.seed };
+        outcome(&study.run(on, &attacked.graph, &self.targets, watch)?, false)
+    }
+
+    fn on_own(&self, model: &Model, attack: &Attack, on: &Benchmark, watch: &Watch<'_>) -> Result<Option<Outcome>> {
+        let study = AttackStudy {
+            model: *model,
+            attack: *attack,
+            mode: self.mode,
+            surrogate: self.surrogate,
+            targets: self.targets.clone(),
+            known: self.known,
+            runs: self.runs,
+            seed: self.seed,
+        };
+        outcome(&study.run(on, watch)?, study.is_adaptive())
+    }
+}
+
+/// `None` where runs were stopped before their end.
+fn outcome(result: &AttackResult, adaptive: bool) -> Result<Option<Outcome>> {
+    if result.unfinished > 0 {
+        return Ok(None);
+    }
+    let count = result.runs.len().max(1) as f64;
+    let mean = |f: &dyn Fn(&super::attack::AttackRun) -> f64| result.runs.iter().map(f).sum::<f64>() / count;
+    Ok(Some(Outcome::Judged {
+        clean_accuracy: result.over(|run| run.defended.map_or(run.clean_accuracy, |d| d.clean_accuracy))?,
+        attacked_accuracy: result.over(|run| run.defended.map_or(run.attacked_accuracy, |d| d.attacked_accuracy))?,
+        adaptive,
+        flips: mean(&|run| (run.edges_added + run.edges_removed + run.features.entries) as f64),
+        attack_seconds: mean(&|run| run.attack_seconds),
+    }))
+}
+
+/// Nodes to judge by, as a study takes them.
+pub fn targets_of(nodes: Vec<u32>) -> Targets {
+    Targets::Nodes(Arc::from(nodes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attack::dice::Dice;
+    use crate::attack::mettack::Mettack;
+    use crate::attack::prbcd::Prbcd;
+    use crate::features::FeatureScaling;
+    use gnarl_graph::generate::{CsbmConfig, csbm};
+
+    fn compare(attacks: Vec<Attack>, mode: Mode, models: &[Backbone]) -> Vec<Cell> {
+        let config = CsbmConfig { num_nodes: 200, num_classes: 3, num_features: 12, ..CsbmConfig::default() };
+        let graph = csbm(&config, 1).unwrap();
+        let splits = graph.splits().to_vec();
+        let on = Benchmark { name: "csbm".into(), content: Content::Graph(graph), splits };
+        let model = |b: &Backbone| Model::new(*b).features(FeatureScaling::AsLoaded).hidden(8).epochs(30);
+        let comparison = Comparison {
+            models: models.iter().map(|b| (b.to_string(), model(b))).collect(),
+            attacks,
+            mode,
+            surrogate: None,
+            targets: Targets::Usual,
+            known: Known::True,
+            runs: 2,
+            seed: 1,
+        };
+        comparison.run(&on, &Watch::quiet(), |_| ()).unwrap()
+    }
+
+    #[test]
+    fn smaller_budgets_are_the_first_flips_of_the_largest() {
+        let attack = |budget| Attack::from(Mettack { inner_steps: 10, ..Mettack::budget(budget) });
+        let cells =
+            compare(vec![attack(0.0), attack(0.05), attack(0.1)], Mode::Poisoning, &[Backbone::Gcn, Backbone::Mlp]);
+        assert_eq!(cells.len(), 6);
+        let flips: Vec<f64> = cells
+            .iter()
+            .map(|cell| match &cell.outcome {
+                Outcome::Judged { flips, adaptive, .. } => {
+                    assert!(!adaptive);
+                    *flips
+                }
+                Outcome::Refused { refused } => panic!("{refused}"),
+            })
+            .collect();
+        assert!(flips[0] == 0.0 && flips[1] > 0.0 && (flips[2] - 2.0 * flips[1]).abs() <= 1.0, "{flips:?}");
+        assert_eq!(flips[..3], flips[3..]);
+    }
+
+    #[test]
+    fn what_cannot_be_attacked_is_said_and_the_rest_goes_on() {
+        let prbcd = Prbcd { epochs: 4, settling: 2, block: 500, ..Prbcd::budget(0.05) };
+        let cells = compare(vec![prbcd.into()], Mode::Evasion, &[Backbone::Gcn, Backbone::Gat]);
+        assert!(matches!(&cells[0].outcome, Outcome::Judged { adaptive: true, .. }));
+        assert!(matches!(&cells[1].outcome, Outcome::Refused { refused } if refused.contains("follows gradients")));
+        let cells = compare(vec![Dice::budget(0.1).into()], Mode::Evasion, &[Backbone::Gat]);
+        assert!(matches!(&cells[0].outcome, Outcome::Judged { adaptive: false, .. }));
+    }
+}
