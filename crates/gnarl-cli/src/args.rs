@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -71,14 +70,14 @@ pub enum Command {
 }
 
 /// Answers a command line that clap did not accept: help and version as asked, anything else in one line.
-pub fn refuse(error: &clap::Error) -> ExitCode {
+pub fn refuse(error: &clap::Error) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // A reader who stopped listening is not an error.
         let _ = error.print();
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let _ = writeln!(std::io::stderr(), "{}", one_line(error));
-    ExitCode::from(2)
+    2
 }
 
 /// clap's message without its usage paragraph, on one line.

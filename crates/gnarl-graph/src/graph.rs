@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::components::Components;
 use crate::error::{Error, Result};
 use crate::features::Features;
@@ -27,6 +29,17 @@ pub struct BuildReport {
     pub duplicates: u64,
     /// Duplicates whose weight differs from the one kept (the first given).
     pub conflicting_weights: u64,
+}
+
+/// Compressed rows that are not a graph as they stand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rows {
+    /// Row boundaries.
+    pub offsets: Vec<u64>,
+    /// The other end of each arc.
+    pub targets: Vec<u32>,
+    /// The weight of each arc.
+    pub weights: Option<Vec<f64>>,
 }
 
 /// An immutable undirected simple graph: adjacency, optional weights, features, labels, node names and named splits.
@@ -65,6 +78,26 @@ impl Graph {
         edges: impl IntoIterator<Item = (u32, u32, f64)>,
     ) -> Result<(Self, BuildReport)> {
         Builder::<f64>::collect(num_nodes, edges)?.build()
+    }
+
+    /// Takes over compressed rows that are a graph as it stands: every row ascending, without its own node, every arc with its reverse,
+    /// weights finite and the same in both directions. O(n + m), and no copy. Rows that are no such graph are given back, for
+    /// [`from_edges`](Self::from_edges) to put in order, or for an error.
+    ///
+    /// ```
+    /// let path = gnarl_graph::Graph::from_rows_as_they_are(vec![0, 1, 3, 4], vec![1, 0, 2, 1], None).unwrap();
+    /// assert_eq!(path.edges().collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+    /// assert!(gnarl_graph::Graph::from_rows_as_they_are(vec![0, 1, 1], vec![1], None).is_err(), "one direction alone");
+    /// ```
+    pub fn from_rows_as_they_are(
+        offsets: Vec<u64>,
+        targets: Vec<u32>,
+        weights: Option<Vec<f64>>,
+    ) -> std::result::Result<Self, Rows> {
+        match is_simple(&offsets, &targets, weights.as_deref()) {
+            true => Ok(Self::from_rows(offsets, targets, weights)),
+            false => Err(Rows { offsets, targets, weights }),
+        }
     }
 
     /// A graph without edges.
@@ -385,6 +418,37 @@ impl Graph {
     }
 }
 
+/// Whether compressed rows are those of a graph: where every arc upwards has its reverse and there are no other arcs, every arc has one.
+/// Rows are looked at side by side.
+fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> bool {
+    let arcs = targets.len();
+    let in_order = offsets.first() == Some(&0) && offsets.last() == Some(&(arcs as u64)) && offsets.is_sorted();
+    let n = offsets.len().saturating_sub(1);
+    if !in_order || n > MAX_NODES || weights.is_some_and(|w| w.len() != arcs || !w.iter().all(fits)) {
+        return false;
+    }
+    let range = |u: usize| offsets[u] as usize..offsets[u + 1] as usize;
+    let has_reverse = |u: usize, k: usize| {
+        let back = range(targets[k] as usize);
+        let found = targets[back.clone()].binary_search(&(u as u32)).ok().map(|at| back.start + at);
+        found.is_some_and(|back| weights.is_none_or(|w| w[k] == w[back]))
+    };
+    // The arcs upwards of a node, where its row is in order.
+    let upwards = |u: usize| -> Option<usize> {
+        let row = &targets[range(u)];
+        let fits = row.is_sorted_by(|a, b| a < b) && row.last().is_none_or(|&v| (v as usize) < n);
+        let below = row.partition_point(|&v| (v as usize) < u);
+        let fits = fits && row.get(below) != Some(&(u as u32));
+        (fits && (range(u).start + below..range(u).end).all(|k| has_reverse(u, k))).then_some(row.len() - below)
+    };
+    let counted = (0..n).into_par_iter().with_min_len(4096).map(upwards).try_reduce(|| 0, |a, b| Some(a + b));
+    counted.is_some_and(|upwards| 2 * upwards == arcs)
+}
+
+fn fits(weight: &f64) -> bool {
+    weight.fault().is_none()
+}
+
 fn out_of_range(op: &'static str, id: u32, num_nodes: usize) -> Error {
     Error::argument(op, format!("node {id} is out of range, the graph has {num_nodes} nodes"))
 }
@@ -551,6 +615,47 @@ mod tests {
 
     fn path(n: u32) -> Graph {
         Graph::from_edges(n as usize, (1..n).map(|v| (v - 1, v))).unwrap().0
+    }
+
+    proptest! {
+        /// Rows are taken as they are exactly where they are those of the graph of their own arcs.
+        #[test]
+        fn rows_are_taken_as_they_are_or_given_back(
+            edges in prop::collection::vec((0u32..7, 0u32..7, 0u8..2), 0..20), broken in prop::option::of((any::<prop::sample::Index>(), 0u32..8)), weighted in any::<bool>()
+        ) {
+            let made = Graph::from_weighted_edges(7, edges.iter().map(|&(u, v, w)| (u, v, f64::from(w)))).unwrap().0;
+            let (offsets, mut targets) = (made.offsets().to_vec(), made.targets().to_vec());
+            let weights = made.weights().filter(|_| weighted).map(<[f64]>::to_vec);
+            if let (Some((at, v)), false) = (&broken, targets.is_empty()) {
+                let at = at.index(targets.len());
+                targets[at] = *v;
+            }
+            let is_whole = targets == made.targets();
+            match Graph::from_rows_as_they_are(offsets.clone(), targets.clone(), weights.clone()) {
+                Ok(taken) => {
+                    prop_assert!(is_whole, "{targets:?}");
+                    prop_assert_eq!((taken.offsets(), taken.targets()), (made.offsets(), made.targets()));
+                    prop_assert_eq!(taken.weights(), weights.as_deref());
+                }
+                Err(rows) => {
+                    prop_assert!(!is_whole, "{targets:?}");
+                    prop_assert_eq!(rows, Rows { offsets, targets, weights });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_in_disorder_are_given_back() {
+        let taken = |offsets: &[u64], targets: &[u32], weights: Option<&[f64]>| {
+            Graph::from_rows_as_they_are(offsets.to_vec(), targets.to_vec(), weights.map(<[f64]>::to_vec)).is_ok()
+        };
+        assert!(taken(&[0, 1, 2], &[1, 0], Some(&[2.0, 2.0])) && taken(&[0], &[], None));
+        assert!(!taken(&[0, 1, 2], &[1, 0], Some(&[2.0, 3.0])), "two weights");
+        assert!(!taken(&[0, 1, 2], &[1, 0], Some(&[f64::NAN; 2])) && !taken(&[0, 1, 2], &[1, 0], Some(&[2.0])));
+        assert!(!taken(&[], &[], None) && !taken(&[1, 2], &[0], None) && !taken(&[0, 2, 1, 2], &[1, 0], None));
+        assert!(!taken(&[0, 1], &[0], None), "a loop");
+        assert!(!taken(&[0, 2, 4], &[1, 1, 0, 0], None), "twice");
     }
 
     proptest! {

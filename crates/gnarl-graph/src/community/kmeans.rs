@@ -103,6 +103,9 @@ pub fn kmeans(points: &DenseMatrix<f64>, settings: &KMeans, seed: u64) -> Result
     Ok(Clusters { of: best.best.of, centres, inertia: best.best.inertia })
 }
 
+/// Squares of differences of larger values would not be finite.
+const LARGEST: f64 = 1e150;
+
 /// The points, a column after the other.
 struct Columns {
     n: usize,
@@ -123,6 +126,11 @@ impl Columns {
                         OP,
                         format!("point {i} has {x} in column {j}, finite values are needed"),
                     ));
+                }
+                if x.abs() > LARGEST {
+                    let what =
+                        format!("point {i} has {x:e} in column {j}, distances need values of at most {LARGEST:e}");
+                    return Err(Error::argument(OP, what));
                 }
                 values[j * n + i] = x;
             }
@@ -387,6 +395,15 @@ mod tests {
 
     proptest! {
         #[test]
+    fn values_without_finite_squares_are_refused() {
+        let points = DenseMatrix::new(3, 1, vec![0.0, 1.5e308, -1.5e308]).unwrap();
+        let e = kmeans(&points, &KMeans::new(2), 1).unwrap_err().to_string();
+        assert_eq!(e, "k-means: point 1 has 1.5e308 in column 0, distances need values of at most 1e150");
+        let far = DenseMatrix::new(3, 1, vec![0.0, 1e150, -1e150]).unwrap();
+        assert!(kmeans(&far, &KMeans::new(3), 1).unwrap().inertia.is_finite());
+    }
+
+    #[test]
         fn every_point_is_with_its_nearest_centre(data in prop::collection::vec(-1.0f64..1.0, 60), k in 1usize..8) {
             let data = DenseMatrix::new(20, 3, data).unwrap();
             let found = kmeans(&data, &KMeans::new(k).with_n_init(1), 3).unwrap();

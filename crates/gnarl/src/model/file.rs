@@ -58,8 +58,12 @@ const PARTS: [&str; 3] = ["split.train", "split.validation", "split.test"];
 impl Fitted {
     /// Writes the model to a file, whole or not at all.
     pub fn save(&self, file: impl AsRef<Path>) -> Result<()> {
-        let file = file.as_ref();
-        let wrong = |what: String| Error::Checkpoint { file: file.to_path_buf(), what };
+        Ok(gnarl_graph::files::write_atomically(file.as_ref(), &self.to_bytes()?)?)
+    }
+
+    /// What [`save`](Self::save) writes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let wrong = |what: String| Error::Internal { op: "save", what };
         let description = Description {
             version: VERSION,
             task: self.plan.task,
@@ -89,16 +93,19 @@ impl Fitted {
             tensors.push((name.to_string(), Tensor::from_slice(items, items.len(), &Device::Cpu)?));
         }
         let metadata = HashMap::from([(KEY.to_string(), description)]);
-        let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(|e| wrong(e.to_string()))?;
-        Ok(gnarl_graph::files::write_atomically(file, &bytes)?)
+        safetensors::serialize(tensors, Some(metadata)).map_err(|e| wrong(e.to_string()))
     }
 
     /// Reads a model that [`save`](Self::save) wrote.
     pub fn load(file: impl AsRef<Path>) -> Result<Self> {
         let file = file.as_ref();
-        let wrong = |what: String| Error::Checkpoint { file: file.to_path_buf(), what };
-        let bytes = std::fs::read(file).map_err(|e| gnarl_graph::Error::io(file, e))?;
-        let (_, header) = safetensors::SafeTensors::read_metadata(&bytes)
+        Self::from_bytes(&std::fs::read(file).map_err(|e| gnarl_graph::Error::io(file, e))?, file)
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) gave; errors name the `source`.
+    pub fn from_bytes(bytes: &[u8], source: impl AsRef<Path>) -> Result<Self> {
+        let wrong = |what: String| Error::Checkpoint { file: source.as_ref().to_path_buf(), what };
+        let (_, header) = safetensors::SafeTensors::read_metadata(bytes)
             .map_err(|e| wrong(format!("not a safetensors file ({e}); expected a model that gnarl saved")))?;
         let text = header.metadata().as_ref().and_then(|m| m.get(KEY)).ok_or_else(|| {
             wrong("a safetensors file without gnarl's description; expected a model that gnarl saved".into())
@@ -112,7 +119,7 @@ impl Fitted {
             return Err(wrong(what));
         }
         let description: Description = serde_json::from_str(text).map_err(broken)?;
-        let tensors = load_safetensors(&bytes).map_err(|e| wrong(format!("its tensors are broken: {e}")))?;
+        let tensors = load_safetensors(bytes).map_err(|e| wrong(format!("its tensors are broken: {e}")))?;
         description.fitted(&tensors).map_err(|e| match e {
             Error::Checkpoint { .. } => e,
             other => wrong(other.to_string()),

@@ -55,7 +55,7 @@ pub use pattern::{Pattern, Transposed};
 pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_median, segment_softmax};
 pub use shape::{MAX_RANK, Shape};
 pub use tape::GradStore;
-pub use threads::start_threads;
+pub use threads::{start_threads, thread_pool};
 
 pub(crate) use element::by_precision;
 pub(crate) use fault::bail;

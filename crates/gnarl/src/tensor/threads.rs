@@ -9,10 +9,30 @@ use super::fault::{Error, Result};
 /// pool's own threads (`rayon::scope`) a computation takes part in its parallel work instead of sleeping through it, which spares two
 /// task switches each time. Fails where the pool has been started already.
 pub fn start_threads(threads: Option<usize>) -> Result<usize> {
-    let asked_by_variable = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok().filter(|&threads| threads > 0);
-    let threads = threads
-        .or_else(asked_by_variable)
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let threads = number(threads);
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(Error::msg)?;
     Ok(threads)
+}
+
+/// A pool of its own, as large as [`start_threads`] would have it: what is called inside its `install` runs on its threads alone. For
+/// programs that need several, or none that outlives a call.
+pub fn thread_pool(threads: Option<usize>) -> Result<rayon::ThreadPool> {
+    rayon::ThreadPoolBuilder::new().num_threads(number(threads)).build().map_err(Error::msg)
+}
+
+fn number(asked: Option<usize>) -> usize {
+    let by_variable = || std::env::var("RAYON_NUM_THREADS").ok()?.parse().ok().filter(|&threads| threads > 0);
+    asked.or_else(by_variable).unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_has_the_size_asked_for() {
+        let pool = thread_pool(Some(3)).unwrap();
+        assert_eq!(pool.install(rayon::current_num_threads), 3);
+        assert!(thread_pool(None).unwrap().current_num_threads() > 0);
+    }
 }

@@ -1,0 +1,143 @@
+//! The `gnarl` command line: parse, call the library, print.
+//!
+//! | file | what belongs there |
+//! | --- | --- |
+//! | `args` | what the user may type, and the one line they get when it is wrong |
+//! | `commands/` | one file per command: from arguments to a report |
+//! | `output` | a report as tables or as one JSON object |
+//! | `html` | pages that need nothing but a browser |
+//! | `plot` | heat maps and line charts as SVG and PNG files |
+//! | `progress` | bars and spinners on standard error |
+//! | `global` | options of every command |
+//! | `interrupt` | what Ctrl-C does |
+//!
+//! [`run`] is all that others call: the program `gnarl`, and the command that comes with the Python package.
+
+mod args;
+mod commands;
+mod global;
+mod html;
+mod interrupt;
+mod node_id;
+mod output;
+mod plot;
+mod progress;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use anyhow::Context;
+use clap::Parser;
+
+use args::{Cli, Command};
+use commands::bench::BenchCommand;
+use commands::data::DataCommand;
+
+/// Runs a command line, its first word the program's name, and gives the exit code.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => return args::refuse(&error),
+    };
+    // The command itself runs on one of the pool's threads: it then takes part in its own parallel work instead of
+    // sleeping through it, which costs two task switches each time.
+    match start(cli.global.threads).and_then(|pool| pool.install(|| command(&cli))) {
+        Ok(()) => 0,
+        Err(error) => fail(&error),
+    }
+}
+
+/// Starts the threads that every parallel part of the library runs on.
+fn start(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
+    gnarl::tensor::thread_pool(threads).with_context(|| match threads {
+        Some(threads) => format!("--threads {threads}: the threads could not be started"),
+        None => "the threads could not be started".to_string(),
+    })
+}
+
+/// Every command, in one place.
+fn command(cli: &Cli) -> anyhow::Result<()> {
+    let global = &cli.global;
+    if cli.command.is_some() && cli.out.is_some() {
+        let what = "--out before a command does not apply; commands that write files take their own after their name";
+        return Err(gnarl_graph::Error::argument("gnarl", what).into());
+    }
+    match &cli.command {
+        None => output::print(global, commands::demo::run(global, cli.out.as_deref())?),
+        Some(Command::Data(data)) => match data {
+            DataCommand::List => output::print(global, commands::data::list::run(global)?),
+            DataCommand::Info(args) => output::print(global, commands::data::info::run(global, args)?),
+            DataCommand::Get(args) => output::print(global, commands::data::get::run(global, args)?),
+            DataCommand::Check(args) => output::print(global, commands::data::check::run(global, args)?),
+        },
+        Some(Command::Centrality(args)) => output::print(global, commands::centrality::run(global, args)?),
+        Some(Command::Spectrum(args)) => output::print(global, commands::spectrum::run(global, args)?),
+        Some(Command::Energy(args)) => output::print(global, commands::energy::run(global, args)?),
+        Some(Command::Cluster(args)) => output::print(global, commands::cluster::run(global, args)?),
+        Some(Command::Train(args)) => output::print(global, commands::train::run(global, args)?),
+        Some(Command::Attack(args)) => output::print(global, commands::attack::run(global, args)?),
+        Some(Command::Advise(args)) => output::print(global, commands::advise::run(global, args)?),
+        Some(Command::Axes(args)) => output::print(global, commands::axes::run(global, args)?),
+        Some(Command::Predict(args)) => output::print(global, commands::predict::run(global, args)?),
+        Some(Command::Robustness(args)) => output::print(global, commands::robustness::run(global, args)?),
+        Some(Command::Bench(BenchCommand::Epoch(args))) => output::print(global, commands::bench::epoch(global, args)?),
+        Some(Command::Bench(BenchCommand::Inference(args))) => {
+            output::print(global, commands::bench::inference(global, args)?)
+        }
+        Some(Command::Bench(BenchCommand::Growth(args))) => {
+            output::print(global, commands::growth::growth(global, args)?)
+        }
+        Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
+    }
+}
+
+/// Prints the error on one line. Wrong usage and bad input exit with 2, what the user cannot help (network, solver,
+/// full disk) with 1.
+fn fail(error: &anyhow::Error) -> u8 {
+    use gnarl_graph::Error;
+    if output::is_broken_pipe(error) {
+        return 0;
+    }
+    let of_graph = error.downcast_ref::<Error>().or(match error.downcast_ref::<gnarl::Error>() {
+        Some(gnarl::Error::Graph(e)) => Some(e),
+        _ => None,
+    });
+    let code = match of_graph {
+        Some(Error::Download { .. } | Error::NotConverged { .. }) => 1,
+        Some(_) => 2,
+        None if matches!(error.downcast_ref(), Some(gnarl::Error::Internal { .. })) => 1,
+        None => match error.downcast_ref::<std::io::Error>() {
+            Some(_) => 1,
+            None => 2,
+        },
+    };
+    let code = if error.downcast_ref::<interrupt::Interrupted>().is_some() { interrupt::EXIT_CODE } else { code };
+    // Standard error may be closed: then there is nobody to tell.
+    let _ = writeln!(std::io::stderr(), "error: {}", one_line(error));
+    code
+}
+
+/// The error and its causes on one line; a message that already has its cause in it does not get it twice.
+fn one_line(error: &anyhow::Error) -> String {
+    let mut line = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !line.contains(&cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line.replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_told_once() {
+        let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "no such file");
+        let error = gnarl_graph::Error::io(std::path::Path::new("a.csv"), missing());
+        assert_eq!(one_line(&error.into()), "a.csv: no such file");
+        let error = anyhow::Error::from(missing()).context("two\nlines");
+        assert_eq!(one_line(&error), "two lines: no such file");
+    }
+}

@@ -1,0 +1,158 @@
+//! NumPy's arrays in and out: numbers checked with their places, memory shared where it can be.
+
+use gnarl_graph::{CsrMatrix, DenseMatrix};
+use numpy::ndarray::{ArrayView1, ArrayView2};
+use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use crate::errors::wrong;
+
+/// Calls a macro-like closure body with the slice of an array of any whole-number type that is supported.
+macro_rules! of_whole_numbers {
+    ($array:expr, $what:expr, $numbers:ident => $body:expr) => {{
+        let (array, what): (&Bound<'_, PyAny>, &str) = ($array, $what);
+        if let Ok(typed) = array.cast::<PyArray1<i32>>() {
+            let typed = typed.readonly();
+            let $numbers = typed.as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?;
+            $body
+        } else if let Ok(typed) = array.cast::<PyArray1<i64>>() {
+            let typed = typed.readonly();
+            let $numbers = typed.as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?;
+            $body
+        } else if let Ok(typed) = array.cast::<PyArray1<u32>>() {
+            let typed = typed.readonly();
+            let $numbers = typed.as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?;
+            $body
+        } else if let Ok(typed) = array.cast::<PyArray1<u64>>() {
+            let typed = typed.readonly();
+            let $numbers = typed.as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?;
+            $body
+        } else {
+            Err(wrong(format!("{what}: not a row of whole numbers of 32 or 64 bits")))
+        }
+    }};
+}
+
+/// Ids of nodes or items: whole numbers of at least 0 that fit 32 bits.
+pub fn ids(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u32>> {
+    of_whole_numbers!(array, what, numbers => {
+        // Whether all fit is seen by the bits that any has: a loop without a way out of it is several times as fast.
+        if numbers.iter().fold(0, |all, &x| all | x as u64) <= u64::from(u32::MAX) {
+            Ok(numbers.iter().map(|&x| x as u32).collect())
+        } else {
+            let at = numbers.iter().position(|&x| x as u64 > u64::from(u32::MAX)).unwrap_or(0);
+            Err(wrong(format!("{what}: entry {at} is {}; ids must lie in 0 to {}", numbers[at], u32::MAX)))
+        }
+    })
+}
+
+/// Row boundaries.
+pub fn offsets(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u64>> {
+    of_whole_numbers!(array, what, numbers => {
+        let at = numbers.iter().position(|&x| u64::try_from(x).is_err());
+        match at {
+            None => Ok(numbers.iter().map(|&x| x as u64).collect()),
+            Some(at) => Err(wrong(format!("{what}: entry {at} is {}; it must be at least 0", numbers[at]))),
+        }
+    })
+}
+
+/// Finite numbers.
+pub fn reals(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<f64>> {
+    let typed = array.cast::<PyArray1<f64>>().map_err(|_| wrong(format!("{what}: not a row of float64 numbers")))?;
+    let typed = typed.readonly();
+    let numbers = typed.as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?;
+    match numbers.iter().position(|x| !x.is_finite()) {
+        None => Ok(numbers.to_vec()),
+        Some(at) => Err(wrong(format!("{what}: entry {at} is {}; numbers must be finite", numbers[at]))),
+    }
+}
+
+fn finite(data: &[f32], columns: usize, what: &str) -> PyResult<()> {
+    match data.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            let (row, column) = (at / columns.max(1), at % columns.max(1));
+            Err(wrong(format!("{what}: row {row}, column {column} is {}; numbers must be finite in 32 bits", data[at])))
+        }
+    }
+}
+
+/// A matrix of finite numbers of 32 bits.
+pub fn dense(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f32>> {
+    let not = |_| wrong(format!("{what}: not a matrix of float32 numbers, row by row"));
+    let typed = array.cast::<PyArray2<f32>>().map_err(|e| not(e.to_string()))?.readonly();
+    let (rows, columns) = (typed.shape()[0], typed.shape()[1]);
+    let data = typed.as_slice().map_err(|e| not(e.to_string()))?;
+    finite(data, columns, what)?;
+    DenseMatrix::new(rows, columns, data.to_vec()).map_err(crate::errors::raised_by_graph)
+}
+
+/// A matrix of finite numbers of 64 bits.
+pub fn dense64(array: &Bound<'_, PyAny>, what: &str) -> PyResult<DenseMatrix<f64>> {
+    let not = |_| wrong(format!("{what}: not a matrix of float64 numbers, row by row"));
+    let typed = array.cast::<PyArray2<f64>>().map_err(|e| not(e.to_string()))?.readonly();
+    let (rows, columns) = (typed.shape()[0], typed.shape()[1]);
+    let data = typed.as_slice().map_err(|e| not(e.to_string()))?;
+    if let Some(at) = data.iter().position(|x| !x.is_finite()) {
+        let (row, column) = (at / columns.max(1), at % columns.max(1));
+        return Err(wrong(format!("{what}: row {row}, column {column} is {}; numbers must be finite", data[at])));
+    }
+    DenseMatrix::new(rows, columns, data.to_vec()).map_err(crate::errors::raised_by_graph)
+}
+
+/// A sparse matrix of finite numbers of 32 bits, from its three arrays.
+pub fn sparse(
+    (indptr, indices, data): (&Bound<'_, PyAny>, &Bound<'_, PyAny>, &Bound<'_, PyAny>),
+    columns: usize,
+    what: &str,
+) -> PyResult<CsrMatrix<f32>> {
+    let typed = data.cast::<PyArray1<f32>>().map_err(|_| wrong(format!("{what}: its values are not float32")))?;
+    let values = typed.readonly().as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?.to_vec();
+    if let Some(at) = values.iter().position(|x| !x.is_finite()) {
+        return Err(wrong(format!("{what}: stored entry {at} is {}; numbers must be finite in 32 bits", values[at])));
+    }
+    let made = CsrMatrix::new(columns, offsets(indptr, what)?, ids(indices, what)?, values);
+    made.map_err(|e| wrong(format!("{what}: {e}")))
+}
+
+/// An array on memory that somebody else owns and never changes; nobody may write to it.
+pub fn shared<'py, T: Element>(owner: &Bound<'py, PyAny>, data: &[T]) -> PyResult<Bound<'py, PyArray1<T>>> {
+    // SAFETY: callers hand in memory of `owner`, a frozen class whose parts are behind `Arc`s that live as long as it does, and the
+    // array keeps `owner` alive.
+    let array = unsafe { PyArray1::borrow_from_array(&ArrayView1::from(data), owner.clone()) };
+    array.call_method1("setflags", (false,))?;
+    Ok(array)
+}
+
+/// The same as a matrix.
+pub fn shared_matrix<'py, T: Element + Copy + Default>(
+    owner: &Bound<'py, PyAny>,
+    matrix: &DenseMatrix<T>,
+) -> PyResult<Bound<'py, PyArray2<T>>> {
+    let view = ArrayView2::from_shape((matrix.num_rows(), matrix.num_cols()), matrix.data());
+    let view = view.map_err(|e| wrong(e.to_string()))?;
+    // SAFETY: as in `shared`.
+    let array = unsafe { PyArray2::borrow_from_array(&view, owner.clone()) };
+    array.call_method1("setflags", (false,))?;
+    Ok(array)
+}
+
+/// A matrix handed over to Python.
+pub fn given<'py, T: Element + Copy + Default>(
+    py: Python<'py>,
+    matrix: &DenseMatrix<T>,
+) -> PyResult<Bound<'py, PyArray2<T>>> {
+    PyArray1::from_slice(py, matrix.data()).reshape([matrix.num_rows(), matrix.num_cols()])
+}
+
+/// Row boundaries, columns, values and the shape of a sparse matrix, for `scipy.sparse.csr_array`.
+pub type Csr<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, (usize, usize));
+
+/// A sparse matrix handed over to Python.
+pub fn given_csr<'py>(py: Python<'py>, matrix: &CsrMatrix<f64>) -> Csr<'py> {
+    let offsets: Vec<i64> = matrix.offsets().iter().map(|&x| x as i64).collect();
+    let indices: Vec<i64> = matrix.indices().iter().map(|&x| i64::from(x)).collect();
+    let shape = (matrix.num_rows(), matrix.num_cols());
+    (PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, indices), PyArray1::from_slice(py, matrix.values()), shape)
+}

@@ -1,0 +1,565 @@
+//! Graphs and sets of graphs as Python sees them.
+
+use gnarl_graph::dataset::registry::{self, Entry};
+use gnarl_graph::dataset::{Sources, data_dir, load};
+use gnarl_graph::{BuildReport, Content, Dataset, Features, Graph, GraphSet, Labels, Split};
+use numpy::{PyArray1, PyArray2};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::arrays::{dense, ids, offsets, reals, shared, shared_matrix, sparse};
+use crate::errors::{raised_by_graph, wrong};
+use crate::work;
+
+/// The module that turns what people have into what is needed here, and back.
+const CONVERT: &str = "gnarl._convert";
+
+/// An undirected graph with features, labels and splits. It never changes.
+#[pyclass(frozen, module = "gnarl", name = "Graph", weakref)]
+#[derive(Clone)]
+pub struct PyGraph {
+    pub name: String,
+    pub graph: Graph,
+    pub entry: Option<&'static Entry>,
+    /// Whether its features are scaled as a fitted model takes them.
+    pub scaled: bool,
+    pub report: BuildReport,
+}
+
+impl PyGraph {
+    /// A graph of one's own.
+    pub fn of(graph: Graph, name: impl Into<String>) -> Self {
+        Self { name: name.into(), graph, entry: None, scaled: false, report: BuildReport::default() }
+    }
+
+    /// The same in the place of another.
+    pub fn instead(&self, graph: Graph) -> Self {
+        Self { graph, ..self.clone() }
+    }
+}
+
+/// A part of a split as Python hands it over.
+pub type Parts<'py> = (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// A split of these parts.
+pub fn split_of((name, train, val, test): &Parts<'_>) -> PyResult<Split> {
+    let split =
+        Split::new(name, ids(train, "training items")?, ids(val, "validation items")?, ids(test, "test items")?);
+    split.map_err(raised_by_graph)
+}
+
+/// A split handed over to Python.
+pub type GivenSplit<'py> = (String, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+
+pub fn given_split<'py>(py: Python<'py>, split: &Split) -> GivenSplit<'py> {
+    let part = |items: &[u32]| PyArray1::from_iter(py, items.iter().map(|&i| i64::from(i)));
+    (split.name().to_string(), part(split.train()), part(split.val()), part(split.test()))
+}
+
+/// Classes by their codes, -1 for none, and the classes' names.
+fn labels_of(codes: &Bound<'_, PyAny>, names: Vec<String>) -> PyResult<Labels> {
+    let typed = codes.cast::<PyArray1<i64>>().map_err(|_| wrong("y: classes must be coded by int64 numbers"))?;
+    let typed = numpy::PyArrayMethods::readonly(typed);
+    let codes = typed.as_slice().map_err(|_| wrong("y: not contiguous"))?;
+    let classes = codes.iter().map(|&c| u32::try_from(c).ok()).collect();
+    Labels::new(classes, names.len()).and_then(|labels| labels.with_names(names)).map_err(raised_by_graph)
+}
+
+fn given_labels<'py>(py: Python<'py>, labels: &Labels) -> Bound<'py, PyArray1<i64>> {
+    PyArray1::from_iter(py, labels.classes().iter().map(|c| c.map_or(-1, i64::from)))
+}
+
+fn names_of(labels: &Labels) -> Vec<String> {
+    (0..labels.num_classes() as u32).map(|c| labels.name(c)).collect()
+}
+
+#[pymethods]
+impl PyGraph {
+    /// A graph from whatever holds one.
+    #[new]
+    #[pyo3(signature = (data, **keywords))]
+    fn new(data: &Bound<'_, PyAny>, keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let made = data.py().import(CONVERT)?.call_method("to_graph", (data,), keywords)?;
+        Ok(made.cast::<Self>()?.get().clone())
+    }
+
+    /// From pairs of nodes, in any order and direction.
+    #[staticmethod]
+    #[pyo3(signature = (num_nodes, rows, columns, weights=None))]
+    fn _from_edges(
+        py: Python<'_>,
+        num_nodes: usize,
+        rows: &Bound<'_, PyAny>,
+        columns: &Bound<'_, PyAny>,
+        weights: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (rows, columns) = (ids(rows, "edges")?, ids(columns, "edges")?);
+        let weights = weights.map(|weights| reals(weights, "edge weights")).transpose()?;
+        if rows.len() != columns.len() || weights.as_ref().is_some_and(|w| w.len() != rows.len()) {
+            return Err(wrong("edges: there must be as many first ends, second ends and weights"));
+        }
+        let made = py.detach(move || {
+            let pairs = rows.iter().zip(&columns).map(|(&u, &v)| (u, v));
+            match weights {
+                None => Graph::from_edges(num_nodes, pairs),
+                Some(weights) => Graph::from_weighted_edges(num_nodes, pairs.zip(weights).map(|((u, v), w)| (u, v, w))),
+            }
+        });
+        let (graph, report) = made.map_err(raised_by_graph)?;
+        Ok(Self { report, ..Self::of(graph, "graph") })
+    }
+
+    /// From compressed rows.
+    #[staticmethod]
+    #[pyo3(signature = (indptr, indices, weights=None))]
+    fn _from_csr(
+        py: Python<'_>,
+        indptr: &Bound<'_, PyAny>,
+        indices: &Bound<'_, PyAny>,
+        weights: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let (offsets, targets) = (offsets(indptr, "indptr")?, ids(indices, "indices")?);
+        let weights = weights.map(|weights| reals(weights, "edge weights")).transpose()?;
+        if !offsets.is_sorted() || offsets.first() != Some(&0) || offsets.last() != Some(&(targets.len() as u64)) {
+            return Err(wrong(format!("indptr: it must rise from 0 to the number of entries, {}", targets.len())));
+        }
+        if weights.as_ref().is_some_and(|w| w.len() != targets.len()) {
+            return Err(wrong("edge weights: there must be one for each entry"));
+        }
+        let (graph, report) =
+            work::quietly(py, None, move || match Graph::from_rows_as_they_are(offsets, targets, weights) {
+                Ok(graph) => Ok((graph, BuildReport::default())),
+                Err(rows) => {
+                    let n = rows.offsets.len() - 1;
+                    let ends = |u: usize| rows.offsets[u] as usize..rows.offsets[u + 1] as usize;
+                    let pairs = (0..n).flat_map(|u| ends(u).map(move |k| (u as u32, k)));
+                    Ok(match &rows.weights {
+                        None => Graph::from_edges(n, pairs.map(|(u, k)| (u, rows.targets[k])))?,
+                        Some(w) => Graph::from_weighted_edges(n, pairs.map(|(u, k)| (u, rows.targets[k], w[k])))?,
+                    })
+                }
+            })?;
+        Ok(Self { report, ..Self::of(graph, "graph") })
+    }
+
+    /// The same with some parts replaced.
+    #[pyo3(signature = (*, name=None, x=None, sparse_x=None, y=None, splits=None, node_names=None, scaled=None, registered=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn _replace(
+        &self,
+        name: Option<String>,
+        x: Option<&Bound<'_, PyAny>>,
+        sparse_x: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>, usize)>,
+        y: Option<(Bound<'_, PyAny>, Vec<String>)>,
+        splits: Option<Vec<Parts<'_>>>,
+        node_names: Option<Vec<String>>,
+        scaled: Option<bool>,
+        registered: Option<bool>,
+    ) -> PyResult<Self> {
+        let mut new = self.clone();
+        if let Some(name) = name {
+            new.name = name;
+        }
+        if let Some(x) = x {
+            new.graph = new.graph.with_features(Features::Dense(dense(x, "x")?)).map_err(raised_by_graph)?;
+        }
+        if let Some((indptr, indices, data, columns)) = sparse_x {
+            let matrix = sparse((&indptr, &indices, &data), columns, "x")?;
+            new.graph = new.graph.with_features(Features::Sparse(matrix)).map_err(raised_by_graph)?;
+        }
+        if let Some((codes, names)) = y {
+            new.graph = new.graph.with_labels(labels_of(&codes, names)?).map_err(raised_by_graph)?;
+        }
+        if let Some(splits) = splits {
+            let splits = splits.iter().map(split_of).collect::<PyResult<Vec<_>>>()?;
+            new.graph = new.graph.with_splits(splits).map_err(raised_by_graph)?;
+        }
+        if let Some(names) = node_names {
+            new.graph = new.graph.with_node_names(names).map_err(raised_by_graph)?;
+        }
+        new.scaled = scaled.unwrap_or(new.scaled);
+        if let Some(registered) = registered {
+            new.entry = if registered { registry::get(&new.name) } else { None };
+        }
+        Ok(new)
+    }
+
+    /// What it is called.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of nodes.
+    #[getter]
+    fn num_nodes(&self) -> usize {
+        self.graph.num_nodes()
+    }
+
+    /// Number of undirected edges.
+    #[getter]
+    fn num_edges(&self) -> usize {
+        self.graph.num_edges()
+    }
+
+    /// Number of columns of its features; 0 where it has none.
+    #[getter]
+    fn num_features(&self) -> usize {
+        self.graph.features().map_or(0, Features::num_cols)
+    }
+
+    /// Whether its splits are those that its dataset is known for.
+    #[getter]
+    fn registered(&self) -> bool {
+        self.entry.is_some()
+    }
+
+    /// Whether its features are scaled as a fitted model takes them: then a model does not scale them again.
+    #[getter]
+    fn scaled(&self) -> bool {
+        self.scaled
+    }
+
+    /// Row boundaries: node u owns the entries indptr[u] to indptr[u + 1] of indices.
+    #[getter]
+    fn indptr<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+        shared(slf.as_any(), slf.get().graph.offsets())
+    }
+
+    /// The neighbours of every node, ascending, one node after the other.
+    #[getter]
+    fn indices<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        shared(slf.as_any(), slf.get().graph.targets())
+    }
+
+    /// The weight of each entry of indices; None where all edges weigh one.
+    #[getter]
+    fn weights<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyArray1<f64>>>> {
+        slf.get().graph.weights().map(|weights| shared(slf.as_any(), weights)).transpose()
+    }
+
+    /// Both directions of every edge, int64, shape (2, 2 * num_edges), as PyTorch Geometric has it.
+    #[getter]
+    fn edge_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<i64>>> {
+        let graph = &self.graph;
+        let from = (0..graph.num_nodes() as u32).flat_map(|u| graph.neighbours(u).iter().map(move |_| i64::from(u)));
+        let to = graph.targets().iter().map(|&v| i64::from(v));
+        let both: Vec<i64> = from.chain(to).collect();
+        numpy::PyArrayMethods::reshape(&PyArray1::from_vec(py, both), [2, graph.num_arcs()])
+    }
+
+    /// Features that are stored with their zeros; None for sparse ones and where there are none.
+    #[getter]
+    fn _dense_x<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyArray2<f32>>>> {
+        match slf.get().graph.features() {
+            Some(Features::Dense(matrix)) => shared_matrix(slf.as_any(), matrix).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Features that are stored without their zeros: row boundaries, columns, values and the number of columns.
+    #[getter]
+    #[allow(clippy::type_complexity)]
+    fn _sparse_x<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<Option<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f32>>, usize)>>
+    {
+        let Some(Features::Sparse(matrix)) = slf.get().graph.features() else { return Ok(None) };
+        let owner = slf.as_any();
+        Ok(Some((
+            shared(owner, matrix.offsets())?,
+            shared(owner, matrix.indices())?,
+            shared(owner, matrix.values())?,
+            matrix.num_cols(),
+        )))
+    }
+
+    /// Features as a NumPy array, zeros and all; None where there are none.
+    #[getter]
+    fn x<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        match slf.get().graph.features() {
+            None => Ok(None),
+            Some(Features::Dense(matrix)) => Ok(Some(shared_matrix(slf.as_any(), matrix)?.into_any())),
+            Some(sparse) => Ok(Some(crate::arrays::given(slf.py(), &sparse.to_dense())?.into_any())),
+        }
+    }
+
+    /// The class of each node by its place among the classes, -1 for none; None for a graph without labels.
+    #[getter]
+    fn y<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<i64>>> {
+        self.graph.labels().map(|labels| given_labels(py, labels))
+    }
+
+    /// What the classes are called.
+    #[getter]
+    fn classes(&self) -> Vec<String> {
+        self.graph.labels().map_or_else(Vec::new, names_of)
+    }
+
+    /// What the nodes are called; None where they go by number.
+    #[getter]
+    fn node_names(&self) -> Option<Vec<String>> {
+        self.graph.node_names().map(<[String]>::to_vec)
+    }
+
+    /// The splits that came with it: name, training, validation and test nodes.
+    #[getter]
+    fn splits<'py>(&self, py: Python<'py>) -> Vec<GivenSplit<'py>> {
+        self.graph.splits().iter().map(|split| given_split(py, split)).collect()
+    }
+
+    /// What was dropped to make it undirected and simple.
+    #[getter]
+    fn dropped<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dropped = PyDict::new(py);
+        dropped.set_item("edges_given", self.report.edges_given)?;
+        dropped.set_item("self_loops", self.report.self_loops)?;
+        dropped.set_item("duplicates", self.report.duplicates)?;
+        dropped.set_item("conflicting_weights", self.report.conflicting_weights)?;
+        Ok(dropped)
+    }
+
+    /// The split that a model is fitted to where none is named, as on the command line: the graph as the dataset's protocol has it
+    /// (which may be its largest component), and the split.
+    #[pyo3(signature = (seed=0))]
+    fn protocol<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<(Self, GivenSplit<'py>)> {
+        let first = dataset(&self.name, Content::Graph(self.graph.clone()), self.entry).benchmark(seed, 1);
+        let first = first.map_err(raised_by_graph)?.first();
+        let graph = first.content.graph().map_err(raised_by_graph)?.clone();
+        Ok((self.instead(graph), given_split(py, &first.split)))
+    }
+
+    /// The neighbours of a node.
+    fn neighbours<'py>(&self, py: Python<'py>, node: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        if node >= self.graph.num_nodes() {
+            return Err(PyIndexError::new_err(format!("node {node}: the graph has {}", self.graph.num_nodes())));
+        }
+        Ok(PyArray1::from_iter(py, self.graph.neighbours(node as u32).iter().map(|&v| i64::from(v))))
+    }
+
+    /// The largest component.
+    fn largest_component(&self) -> Self {
+        self.instead(self.graph.largest_component().0)
+    }
+
+    /// The graph among some of its nodes, in that order.
+    fn subgraph(&self, nodes: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let nodes = nodes.py().import(CONVERT)?.call_method1("to_items", (nodes, self.graph.num_nodes(), "nodes"))?;
+        Ok(self.instead(self.graph.subgraph(&ids(&nodes, "nodes")?).map_err(raised_by_graph)?))
+    }
+
+    /// The adjacency as a scipy.sparse.csr_array, float64.
+    fn to_scipy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import(CONVERT)?.call_method1("to_scipy", (slf,))
+    }
+
+    /// A networkx.Graph with x and y as attributes of its nodes.
+    fn to_networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import(CONVERT)?.call_method1("to_networkx", (slf,))
+    }
+
+    /// A torch_geometric.data.Data with x, y, edge_index and masks.
+    fn to_pyg<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import(CONVERT)?.call_method1("to_pyg", (slf,))
+    }
+
+    /// A pandas.DataFrame with one row for each edge.
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import(CONVERT)?.call_method1("to_pandas", (slf,))
+    }
+
+    fn __len__(&self) -> usize {
+        self.graph.num_nodes()
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        let Ok(other) = other.cast::<Self>() else { return false };
+        let (a, b) = (&self.graph, &other.get().graph);
+        let same_rows = a.offsets() == b.offsets() && a.targets() == b.targets() && a.weights() == b.weights();
+        let labels = |graph: &Graph| graph.labels().map(|labels| (labels.classes().to_vec(), names_of(labels)));
+        same_rows && a.features() == b.features() && labels(a) == labels(b) && a.splits() == b.splits()
+    }
+
+    fn __hash__(&self) -> u64 {
+        Content::Graph(self.graph.clone()).fingerprint()
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import(CONVERT)?.call_method1("reduce_graph", (slf,))
+    }
+
+    fn __repr__(&self) -> String {
+        let mut words = format!("Graph({:?}: {} nodes, {} edges", self.name, self.num_nodes(), self.num_edges());
+        if self.graph.weights().is_some() {
+            words += ", weighted";
+        }
+        if let Some(features) = self.graph.features() {
+            words += &format!(", {} features", features.num_cols());
+        }
+        if self.scaled {
+            words += " as a model takes them";
+        }
+        if let Some(labels) = self.graph.labels() {
+            words += &format!(", {} classes", labels.num_classes());
+        }
+        words + ")"
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import(CONVERT)?.call_method1("html_of_graph", (slf,))
+    }
+}
+
+/// Many graphs, each with a label of its own.
+#[pyclass(frozen, module = "gnarl", name = "GraphSet", weakref)]
+#[derive(Clone)]
+pub struct PyGraphSet {
+    pub name: String,
+    pub set: GraphSet,
+    pub entry: Option<&'static Entry>,
+}
+
+#[pymethods]
+impl PyGraphSet {
+    /// A set from graphs of any kind and a label for each.
+    #[new]
+    #[pyo3(signature = (graphs, y=None, **keywords))]
+    fn new(
+        graphs: &Bound<'_, PyAny>,
+        y: Option<&Bound<'_, PyAny>>,
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let made = graphs.py().import(CONVERT)?.call_method("to_graph_set", (graphs, y), keywords)?;
+        Ok(made.cast::<Self>()?.get().clone())
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (graphs, codes, names, name, splits, registered=false))]
+    fn _from_graphs(
+        graphs: Vec<Bound<'_, PyGraph>>,
+        codes: &Bound<'_, PyAny>,
+        names: Vec<String>,
+        name: String,
+        splits: Vec<Parts<'_>>,
+        registered: bool,
+    ) -> PyResult<Self> {
+        let graphs = graphs.iter().map(|graph| graph.get().graph.clone()).collect();
+        let set = GraphSet::new(graphs, labels_of(codes, names)?, None);
+        let splits = splits.iter().map(split_of).collect::<PyResult<Vec<_>>>()?;
+        let set = set.and_then(|set| set.with_splits(splits)).map_err(raised_by_graph)?;
+        let entry = if registered { registry::get(&name) } else { None };
+        Ok(Self { name, set, entry })
+    }
+
+    /// What it is called.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether its folds are those that its dataset is known for.
+    #[getter]
+    fn registered(&self) -> bool {
+        self.entry.is_some()
+    }
+
+    /// The class of each graph by its place among the classes, -1 for none.
+    #[getter]
+    fn y<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        given_labels(py, self.set.labels())
+    }
+
+    /// What the classes are called.
+    #[getter]
+    fn classes(&self) -> Vec<String> {
+        names_of(self.set.labels())
+    }
+
+    /// The splits that came with it.
+    #[getter]
+    fn splits<'py>(&self, py: Python<'py>) -> Vec<GivenSplit<'py>> {
+        self.set.splits().iter().map(|split| given_split(py, split)).collect()
+    }
+
+    /// The fold that a model is fitted to where no other split is named, as on the command line.
+    #[pyo3(signature = (seed=0))]
+    fn protocol<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<GivenSplit<'py>> {
+        let first = dataset(&self.name, Content::Graphs(self.set.clone()), self.entry).benchmark(seed, 1);
+        Ok(given_split(py, &first.map_err(raised_by_graph)?.first().split))
+    }
+
+    fn __len__(&self) -> usize {
+        self.set.len()
+    }
+
+    fn __getitem__(&self, at: isize) -> PyResult<PyGraph> {
+        let place = if at < 0 { at + self.set.len() as isize } else { at };
+        let found = usize::try_from(place).ok().and_then(|place| self.set.graphs().get(place));
+        let found =
+            found.ok_or_else(|| PyIndexError::new_err(format!("graph {at}: the set has {}", self.set.len())))?;
+        Ok(PyGraph::of(found.clone(), format!("{}[{place}]", self.name)))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import(CONVERT)?.call_method1("reduce_graph_set", (slf,))
+    }
+
+    fn __repr__(&self) -> String {
+        let (name, set) = (&self.name, &self.set);
+        let counts = format!("{} nodes, {} edges", set.num_nodes(), set.num_edges());
+        format!("GraphSet({name:?}: {} graphs, {counts}, {} classes)", set.len(), set.labels().num_classes())
+    }
+}
+
+/// A dataset of these parts.
+pub fn dataset(name: &str, content: Content, entry: Option<&'static Entry>) -> Dataset {
+    let report = BuildReport::default();
+    Dataset { name: name.to_string(), content, report, entry, sources: Sources::default() }
+}
+
+/// What a model is fitted to or answers for: a graph or a set, with its name and what is known of it.
+pub struct Data {
+    pub name: String,
+    pub content: Content,
+    pub entry: Option<&'static Entry>,
+    pub scaled: bool,
+}
+
+/// One of our two classes as data.
+pub fn data(object: &Bound<'_, PyAny>) -> PyResult<Data> {
+    if let Ok(graph) = object.cast::<PyGraph>() {
+        let PyGraph { name, graph, entry, scaled, .. } = graph.get().clone();
+        return Ok(Data { name, content: Content::Graph(graph), entry, scaled });
+    }
+    if let Ok(set) = object.cast::<PyGraphSet>() {
+        let PyGraphSet { name, set, entry } = set.get().clone();
+        return Ok(Data { name, content: Content::Graphs(set), entry, scaled: false });
+    }
+    Err(wrong(format!("a Graph or a GraphSet is needed, not {}", object.get_type().name()?)))
+}
+
+/// A dataset by name or path.
+#[pyfunction]
+#[pyo3(name = "load", signature = (name, data_dir=None, seed=0))]
+pub fn load_dataset<'py>(
+    py: Python<'py>,
+    name: String,
+    data_dir: Option<std::path::PathBuf>,
+    seed: u64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let folder = self::data_dir(data_dir.as_deref());
+    let loaded = work::quietly(py, None, move || Ok(load(&name, &folder, seed)?))?;
+    let Dataset { name, content, report, entry, .. } = loaded;
+    Ok(match content {
+        Content::Graph(graph) => Bound::new(py, PyGraph { name, graph, entry, scaled: false, report })?.into_any(),
+        Content::Graphs(set) => Bound::new(py, PyGraphSet { name, set, entry })?.into_any(),
+    })
+}
+
+/// The names of the datasets that are known, the built-in ones first.
+#[pyfunction]
+pub fn dataset_names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+    let names: Vec<&str> = gnarl_graph::dataset::load::BUILT_IN.into_iter().chain(registry::names()).collect();
+    PyTuple::new(py, names)
+}

@@ -1,0 +1,361 @@
+//! The model value and the fitted model as Python sees them. Options, defaults and refusals are the library's own lists.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gnarl::classifier::Classifier;
+use gnarl::features::FeatureScaling;
+use gnarl::inference::Inference;
+use gnarl::model::fit::FitOptions;
+use gnarl::model::{Fitted, Model};
+use gnarl::nn::Backbone;
+use gnarl::thesis::Recipe;
+use gnarl::train::{Epoch, Watch, argmax};
+use gnarl_graph::dataset::Task;
+use gnarl_graph::names::Given;
+use gnarl_graph::{Content, DenseMatrix, Graph};
+use numpy::{PyArray1, PyArray2};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde_json::json;
+
+use crate::arrays::{Csr, given, given_csr};
+use crate::errors::{raised, raised_by_graph, wrong};
+use crate::graph::{GivenSplit, Parts, PyGraph, data, dataset, given_split, split_of};
+use crate::work;
+
+/// Everything a model can be told, as JSON: sections with an axis, its choices, and their settings with who takes them.
+#[pyfunction]
+pub fn model_sections() -> String {
+    let section = |section: gnarl::model::Section| {
+        let setting = |setting: &gnarl_graph::names::Setting| {
+            let takers = section.takers(setting);
+            json!({"flag": setting.flag, "name": setting.name, "value": setting.value, "about": setting.about, "takers": takers})
+        };
+        let settings: Vec<_> = section.settings.iter().map(setting).collect();
+        json!({"axis": section.axis, "title": section.title, "names": section.names, "settings": settings})
+    };
+    let sections: Vec<_> = Model::sections().into_iter().map(section).collect();
+    let backbones: Vec<&str> = Backbone::ALL.iter().map(|(name, _)| *name).collect();
+    let scalings: Vec<&str> = FeatureScaling::ALL.iter().map(|scaling| scaling.name()).collect();
+    let recipes: Vec<&str> = Recipe::ALL.iter().map(|recipe| recipe.name()).collect();
+    let attacks: Vec<_> = gnarl::attack::Attack::LIST.iter().map(listed).collect();
+    let densities: Vec<_> = gnarl::augment::density::Density::LIST.iter().map(listed).collect();
+    json!({"sections": sections, "backbones": backbones, "features": scalings, "recipes": recipes, "attacks": attacks,
+        "densities": densities})
+    .to_string()
+}
+
+fn listed(entry: &gnarl_graph::names::Listed) -> serde_json::Value {
+    let setting = |s: &gnarl_graph::names::Setting| json!({"flag": s.flag, "name": s.name, "about": s.about});
+    json!({"name": entry.name, "about": entry.about, "settings": entry.settings.iter().map(setting).collect::<Vec<_>>()})
+}
+
+/// A model in words: a backbone or a file, options put over it by their flags, and whose settings the open ones take.
+#[derive(FromPyObject)]
+pub struct Words {
+    #[pyo3(item)]
+    backbone: Option<String>,
+    #[pyo3(item)]
+    spec: Option<String>,
+    #[pyo3(item)]
+    options: Vec<Given>,
+    #[pyo3(item)]
+    recipe: String,
+}
+
+impl Words {
+    /// As the command line puts it together.
+    fn model(&self, dataset: &str, task: Task) -> PyResult<Model> {
+        let described = match (&self.backbone, &self.spec) {
+            (Some(_), Some(_)) => return Err(wrong("spec: describes the whole model; leave out the name of one")),
+            (Some(name), None) => Model::new(name.parse::<Backbone>().map_err(raised_by_graph)?),
+            (None, Some(text)) => Model::from_toml(text).map_err(raised)?,
+            (None, None) => Model::new(Backbone::Gcn),
+        };
+        let recipe: Recipe = self.recipe.parse().map_err(raised_by_graph)?;
+        Ok(recipe.fill(described.over(&self.options).map_err(raised_by_graph)?, dataset, task))
+    }
+}
+
+fn task(name: &str) -> PyResult<Task> {
+    name.parse().map_err(raised_by_graph)
+}
+
+/// The model that words mean, everything filled in, as TOML.
+#[pyfunction]
+pub fn spec(words: Words, dataset: &str, task: &str) -> PyResult<String> {
+    let task = self::task(task)?;
+    words.model(dataset, task)?.plan(task).and_then(|plan| plan.model.to_toml()).map_err(raised)
+}
+
+/// How far a fit has come, for whoever waits.
+#[derive(Default)]
+struct Told {
+    epochs: AtomicU64,
+    last: Mutex<Option<Epoch>>,
+}
+
+/// Fits a model. Where no split is given, the first of the dataset's protocol is taken, drawn by the seed where that draws.
+/// `progress` is called with the epochs done, those of all trainings together, the loss and the validation accuracy.
+#[pyfunction]
+#[pyo3(signature = (on, words, split=None, seed=0, n_jobs=None, progress=None))]
+pub fn fit(
+    py: Python<'_>,
+    on: &Bound<'_, PyAny>,
+    words: Words,
+    split: Option<Parts<'_>>,
+    seed: u64,
+    n_jobs: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<PyFitted> {
+    let on = data(on)?;
+    if on.scaled {
+        return Err(wrong(
+            "fit: the features of this graph are scaled for another model; fit the graph they come from",
+        ));
+    }
+    let model = words.model(&on.name, on.content.task())?;
+    let split = split.as_ref().map(split_of).transpose()?;
+    if let Some(split) = &split {
+        split.check_range(on.content.num_items()).map_err(raised_by_graph)?;
+    }
+    let plan = model.plan(on.content.task()).map_err(raised)?;
+    let total = plan.trainings(Some(&on.content)) * plan.training.epochs;
+    let (stop, told) = (Arc::new(AtomicBool::new(false)), Arc::new(Told::default()));
+    let (stopped, tells) = (stop.clone(), told.clone());
+    let work = move || {
+        let (name, content, split) = match split {
+            Some(split) => (on.name, on.content, split),
+            None => {
+                let first = dataset(&on.name, on.content, on.entry).benchmark(seed, 1)?.first();
+                (first.name, first.content, first.split)
+            }
+        };
+        let on_epoch = |_: usize, epoch: &Epoch| {
+            tells.epochs.fetch_add(1, Ordering::Relaxed);
+            *tells.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(*epoch);
+        };
+        let watch = Watch { on_epoch: &on_epoch, stop: &stopped };
+        model.ready(&name, &content, FitOptions::default())?.fit(&split, seed, &watch)
+    };
+    let tick = |py: Python<'_>| -> PyResult<()> {
+        let Some(progress) = &progress else { return Ok(()) };
+        let last = *told.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (loss, accuracy) = (last.map(|epoch| epoch.loss), last.and_then(|epoch| epoch.val_accuracy()));
+        progress.call1(py, (told.epochs.load(Ordering::Relaxed), total, loss, accuracy)).map(drop)
+    };
+    let fitted = work::run(py, n_jobs, &stop, Some(&tick), work)?;
+    Ok(PyFitted { fitted: Arc::new(fitted) })
+}
+
+/// A fitted model.
+#[pyclass(frozen, module = "gnarl._gnarl", name = "Fitted")]
+#[derive(Clone)]
+pub struct PyFitted {
+    pub fitted: Arc<Fitted>,
+}
+
+/// Classes, distributions over classes and, of models with exits, the exits taken.
+type Answers<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray2<f32>>, Option<Bound<'py, PyArray1<i64>>>);
+
+#[pymethods]
+impl PyFitted {
+    /// What it says of the nodes of a graph, or of the graphs of a set.
+    #[pyo3(signature = (on, plainly=false, n_jobs=None))]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        on: &Bound<'py, PyAny>,
+        plainly: bool,
+        n_jobs: Option<usize>,
+    ) -> PyResult<Answers<'py>> {
+        let on = data(on)?;
+        let fitted = self.fitted.clone();
+        let found = work::quietly(py, n_jobs, move || match (&on.content, on.scaled, plainly) {
+            (Content::Graph(graph), true, _) => Ok((on_scaled(&fitted, graph, plainly)?, None)),
+            (content, false, false) => fitted.predict(content).map(|found| (found.probabilities, found.exits)),
+            (content, _, _) => fitted.predict_plainly(content).map(|found| (found.probabilities, found.exits)),
+        })?;
+        let (probabilities, exits) = found;
+        let classes = (0..probabilities.num_rows()).map(|i| argmax(probabilities.row(i)) as i64);
+        let exits = exits.map(|exits| PyArray1::from_iter(py, exits.iter().map(|&exit| exit as i64)));
+        Ok((PyArray1::from_iter(py, classes), given(py, &probabilities)?, exits))
+    }
+
+    /// Whether this is what it was trained on, so that it is known which items were held out.
+    fn recognises(&self, on: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let on = data(on)?;
+        Ok(!on.scaled && on.content.fingerprint() == self.fitted.trained_on().fingerprint)
+    }
+
+    /// What it was trained on, where this is it: of a graph perhaps its largest component.
+    fn recognised(&self, on: &Bound<'_, PyGraph>) -> Option<PyGraph> {
+        let graph = on.get();
+        let whole = dataset(&graph.name, Content::Graph(graph.graph.clone()), graph.entry);
+        match self.fitted.recognised(&whole) {
+            Some(Content::Graph(found)) => Some(graph.instead(found)),
+            _ => None,
+        }
+    }
+
+    /// The same weights with another inference, which learns what it needs of clean inputs from a graph or set.
+    #[pyo3(signature = (name, settings, on, n_jobs=None))]
+    fn with_inference(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        settings: Vec<Given>,
+        on: &Bound<'_, PyAny>,
+        n_jobs: Option<usize>,
+    ) -> PyResult<Self> {
+        let inference = name.parse::<Inference>().and_then(|known| known.with(&settings)).map_err(raised_by_graph)?;
+        let on = data(on)?;
+        let fitted = self.fitted.clone();
+        let changed = work::quietly(py, n_jobs, move || {
+            let is_trained_on = on.content.fingerprint() == fitted.trained_on().fingerprint;
+            let inference = gnarl::thesis::inference_values::thesis_inference(inference, &fitted.trained_on().dataset);
+            let copy = Fitted::from_bytes(&fitted.to_bytes()?, "model")?;
+            copy.with_inference(inference, &on.content, is_trained_on)
+        })?;
+        Ok(Self { fitted: Arc::new(changed) })
+    }
+
+    /// The file that the command line reads, too.
+    fn save(&self, py: Python<'_>, file: PathBuf) -> PyResult<()> {
+        let fitted = self.fitted.clone();
+        work::quietly(py, None, move || fitted.save(file))
+    }
+
+    /// Reads a file of `save` or of the command line.
+    #[staticmethod]
+    fn load(py: Python<'_>, file: PathBuf) -> PyResult<Self> {
+        work::quietly(py, None, move || Fitted::load(file)).map(|fitted| Self { fitted: Arc::new(fitted) })
+    }
+
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.fitted.to_bytes().map_err(raised)?))
+    }
+
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        Fitted::from_bytes(bytes, "pickle").map(|fitted| Self { fitted: Arc::new(fitted) }).map_err(raised)
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((slf.get_type().getattr("from_bytes")?, (slf.get().to_bytes(slf.py())?,)))
+    }
+
+    /// How fitting went, as JSON; of a model that was loaded there is nothing to tell.
+    #[getter]
+    fn report(&self) -> PyResult<String> {
+        serde_json::to_string(self.fitted.report()).map_err(|e| wrong(e.to_string()))
+    }
+
+    /// The model, everything filled in, as TOML.
+    #[getter]
+    fn spec(&self) -> PyResult<String> {
+        self.fitted.model().to_toml().map_err(raised)
+    }
+
+    /// The model, everything filled in, as JSON.
+    #[getter]
+    fn model(&self) -> PyResult<String> {
+        serde_json::to_string(self.fitted.model()).map_err(|e| wrong(e.to_string()))
+    }
+
+    /// What it classifies: node or graph.
+    #[getter]
+    fn task(&self) -> &'static str {
+        self.fitted.task().name()
+    }
+
+    /// What its classes are called.
+    #[getter]
+    fn classes(&self) -> Vec<String> {
+        self.fitted.classes().to_vec()
+    }
+
+    /// The items that trained, validated and tested.
+    #[getter]
+    fn split<'py>(&self, py: Python<'py>) -> GivenSplit<'py> {
+        given_split(py, &self.fitted.trained_on().split)
+    }
+
+    /// The name of what it was trained on.
+    #[getter]
+    fn dataset(&self) -> &str {
+        &self.fitted.trained_on().dataset
+    }
+
+    /// Number of trained values.
+    #[getter]
+    fn num_parameters(&self) -> usize {
+        self.fitted.num_parameters()
+    }
+
+    /// Exits there are; one for a model of one depth.
+    #[getter]
+    fn num_exits(&self) -> usize {
+        self.fitted.num_exits()
+    }
+
+    /// Columns it takes.
+    #[getter]
+    fn in_dim(&self) -> usize {
+        self.fitted.in_dim()
+    }
+
+    /// What messages travel by on a graph, with the scalars that were learned.
+    fn operator<'py>(&self, py: Python<'py>, graph: &Bound<'py, PyGraph>) -> PyResult<Csr<'py>> {
+        let (fitted, on) = (self.fitted.clone(), graph.get().clone());
+        let matrix = work::quietly(py, None, move || {
+            let prepared = if on.scaled { on.graph } else { fitted.prepared(&on.graph)? };
+            let Some(network) = fitted.network()?.white_box() else {
+                let what = "a model with exits has one for each of them; this is for models of one depth";
+                return Err(gnarl_graph::Error::argument("operator", what).into());
+            };
+            let operator = network.learned_operator(&prepared)?;
+            if operator.is_pattern_only() {
+                let what = "this model weighs neighbours by itself and has no operator of its own";
+                return Err(gnarl_graph::Error::argument("operator", what).into());
+            }
+            let values = operator.values()?.flatten_all()?.to_vec1::<f32>()?;
+            let pattern = operator.pattern();
+            let offsets = pattern.offsets().iter().map(|&at| at as u64).collect();
+            let values = values.into_iter().map(f64::from).collect();
+            Ok(gnarl_graph::CsrMatrix::new(pattern.num_cols(), offsets, pattern.indices().to_vec(), values)?)
+        })?;
+        Ok(given_csr(py, &matrix))
+    }
+
+    /// The graph with its features scaled as the network takes them.
+    fn scaled(&self, graph: &Bound<'_, PyGraph>) -> PyResult<PyGraph> {
+        let graph = graph.get();
+        if graph.scaled {
+            return Ok(graph.clone());
+        }
+        Ok(PyGraph { scaled: true, ..graph.instead(self.fitted.scaled(&graph.graph).map_err(raised)?) })
+    }
+
+    fn __repr__(&self) -> String {
+        let fitted = &self.fitted;
+        let (backbone, dataset) = (fitted.model().backbone, &fitted.trained_on().dataset);
+        format!(
+            "Fitted({backbone} on {dataset:?}: {} parameters, {} classes)",
+            fitted.num_parameters(),
+            fitted.classes().len()
+        )
+    }
+}
+
+/// Distributions on a graph whose features are scaled already: after the defence, as the model's inference reads them.
+fn on_scaled(fitted: &Fitted, graph: &Graph, plainly: bool) -> gnarl::Result<DenseMatrix<f32>> {
+    let graph = fitted.model().defense.method().purified(graph)?;
+    let network: &dyn Classifier = fitted.network()?;
+    match plainly {
+        true => gnarl::inference::Reading::default().answer(network, &graph, fitted.seed()),
+        false => fitted.reading().answer(network, &graph, fitted.seed()),
+    }
+}

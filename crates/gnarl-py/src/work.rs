@@ -1,0 +1,136 @@
+//! Work off the interpreter: on threads of our own, without the GIL, while the calling thread waits and answers Ctrl-C.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use rayon::ThreadPool;
+
+use crate::errors::{raised, wrong};
+
+/// How often a waiting thread looks whether somebody pressed Ctrl-C.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long work that was asked to stop may take to do so before it is left to itself.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// Threads one may ask for. Beyond this a typing error is likelier than a machine.
+const MOST_THREADS: usize = 4096;
+
+/// The pools of a process by their size. A forked process has the memory of pools, and none of their threads: it starts its own.
+struct Pools {
+    process: u32,
+    by_size: HashMap<Option<usize>, Arc<ThreadPool>>,
+}
+
+static POOLS: Mutex<Option<Pools>> = Mutex::new(None);
+
+fn pool(threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
+    if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
+        return Err(wrong(format!(
+            "n_jobs: {threads} threads; there must be 1 to {MOST_THREADS}, or -1 for all cores"
+        )));
+    }
+    let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if pools.as_ref().is_some_and(|pools| pools.process != process) {
+        // Nobody is left to hear that these should end.
+        std::mem::forget(pools.take());
+    }
+    let pools = pools.get_or_insert_with(|| Pools { process, by_size: HashMap::new() });
+    if let Some(known) = pools.by_size.get(&threads) {
+        return Ok(known.clone());
+    }
+    let new = Arc::new(gnarl::tensor::thread_pool(threads).map_err(|e| raised(e.into()))?);
+    pools.by_size.insert(threads, new.clone());
+    Ok(new)
+}
+
+/// Work that nobody waits for keeps its threads: whoever comes next gets others.
+fn abandon(threads: Option<usize>) {
+    if let Some(pools) = POOLS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        pools.by_size.remove(&threads);
+    }
+}
+
+/// What the thread that waits does from time to time, with the interpreter at hand.
+pub type Tick<'a> = &'a dyn Fn(Python<'_>) -> PyResult<()>;
+
+/// Does work on a pool and waits for it. `stop` is set where Ctrl-C was pressed or `tick` failed; work that does not heed it soon
+/// is left to end by itself, and what it gives is dropped.
+pub fn run<T: Send + 'static>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    stop: &Arc<AtomicBool>,
+    tick: Option<Tick<'_>>,
+    work: impl FnOnce() -> gnarl::Result<T> + Send + 'static,
+) -> PyResult<T> {
+    // On a thread of a pool already, as when a model of one's own asks gnarl: to wait for another could be to wait for oneself.
+    if rayon::current_thread_index().is_some() {
+        return finished(py.detach(|| catch_unwind(AssertUnwindSafe(work))));
+    }
+    let (sender, receiver) = channel();
+    pool(threads)?.spawn(move || {
+        // Nobody listens where the caller has gone.
+        let _ = sender.send(catch_unwind(AssertUnwindSafe(work)));
+    });
+    let receiver = Mutex::new(receiver);
+    loop {
+        match wait(py, &receiver, LOOK) {
+            Ok(outcome) => {
+                let found = finished(outcome)?;
+                if let Some(tick) = tick {
+                    tick(py)?;
+                }
+                return Ok(found);
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(PyRuntimeError::new_err("the work was lost")),
+            Err(RecvTimeoutError::Timeout) => {
+                let asked = py.check_signals().and_then(|()| tick.map_or(Ok(()), |tick| tick(py)));
+                if let Err(interrupt) = asked {
+                    stop.store(true, Ordering::Relaxed);
+                    if wait(py, &receiver, PATIENCE).is_err() {
+                        abandon(threads);
+                    }
+                    return Err(interrupt);
+                }
+            }
+        }
+    }
+}
+
+/// The same where there is nothing to stop and nothing to tell.
+pub fn quietly<T: Send + 'static>(
+    py: Python<'_>,
+    threads: Option<usize>,
+    work: impl FnOnce() -> gnarl::Result<T> + Send + 'static,
+) -> PyResult<T> {
+    run(py, threads, &Arc::new(AtomicBool::new(false)), None, work)
+}
+
+type Outcome<T> = Result<gnarl::Result<T>, Box<dyn Any + Send>>;
+
+fn wait<T: Send>(
+    py: Python<'_>,
+    receiver: &Mutex<Receiver<Outcome<T>>>,
+    limit: Duration,
+) -> Result<Outcome<T>, RecvTimeoutError> {
+    py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(limit))
+}
+
+fn finished<T>(outcome: Outcome<T>) -> PyResult<T> {
+    match outcome {
+        Ok(result) => result.map_err(raised),
+        Err(panic) => {
+            let said = panic.downcast_ref::<String>().cloned();
+            let said = said.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default();
+            Err(PyRuntimeError::new_err(
+                format!("{said}; this is a fault in gnarl, please report it").replace('\n', " "),
+            ))
+        }
+    }
+}
