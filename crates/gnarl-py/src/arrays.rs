@@ -7,54 +7,68 @@ use pyo3::prelude::*;
 
 use crate::errors::wrong;
 
-/// Calls a macro-like closure body with the slice of an array of any whole-number type that is supported.
-macro_rules! of_whole_numbers {
-    ($array:expr, $what:expr, $numbers:ident => $body:expr) => {{
-        let (array, what): (&Bound<'_, PyAny>, &str) = ($array, $what);
-        if let Ok(typed) = array.cast::<PyArray1<i32>>() {
-            let typed = typed.readonly();
-            let $numbers = typed.as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?;
-            $body
-        } else if let Ok(typed) = array.cast::<PyArray1<i64>>() {
-            let typed = typed.readonly();
-            let $numbers = typed.as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?;
-            $body
-        } else if let Ok(typed) = array.cast::<PyArray1<u32>>() {
-            let typed = typed.readonly();
-            let $numbers = typed.as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?;
-            $body
-        } else if let Ok(typed) = array.cast::<PyArray1<u64>>() {
-            let typed = typed.readonly();
-            let $numbers = typed.as_slice().map_err(|_| wrong(format!("{what}: not contiguous")))?;
-            $body
-        } else {
-            Err(wrong(format!("{what}: not a row of whole numbers of 32 or 64 bits")))
-        }
-    }};
+/// Whole numbers of NumPy's that need no conversion.
+trait Whole: Element + Copy + std::fmt::Display {
+    /// Its bits, a sign stretched to the left: no number below 0 is below 2^63 so.
+    fn bits(self) -> u64;
+}
+
+impl Whole for i32 {
+    fn bits(self) -> u64 {
+        self as u64
+    }
+}
+
+impl Whole for i64 {
+    fn bits(self) -> u64 {
+        self as u64
+    }
+}
+
+impl Whole for u32 {
+    fn bits(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Whole for u64 {
+    fn bits(self) -> u64 {
+        self
+    }
+}
+
+/// A row of whole numbers of one type, where it is that, each at most `most`.
+fn row<T: Whole, U>(
+    array: &Bound<'_, PyAny>,
+    (what, most): (&str, u64),
+    convert: impl Fn(u64) -> U,
+) -> Option<PyResult<Vec<U>>> {
+    let typed = array.cast::<PyArray1<T>>().ok()?.readonly();
+    let Ok(numbers) = typed.as_slice() else { return Some(Err(wrong(format!("{what}: not contiguous")))) };
+    // Whether all fit is seen by the bits that any has: a loop without a way out of it is several times as fast.
+    if numbers.iter().fold(0, |all, x| all | x.bits()) <= most {
+        return Some(Ok(numbers.iter().map(|x| convert(x.bits())).collect()));
+    }
+    let at = numbers.iter().position(|x| x.bits() > most).unwrap_or(0);
+    Some(Err(wrong(format!("{what}: entry {at} is {}; it must lie in 0 to {most}", numbers[at]))))
+}
+
+fn rows<U>(array: &Bound<'_, PyAny>, what: &str, most: u64, convert: impl Fn(u64) -> U) -> PyResult<Vec<U>> {
+    let found = row::<i32, U>(array, (what, most), &convert)
+        .or_else(|| row::<i64, U>(array, (what, most), &convert))
+        .or_else(|| row::<u32, U>(array, (what, most), &convert))
+        .or_else(|| row::<u64, U>(array, (what, most), &convert));
+    found.unwrap_or_else(|| Err(wrong(format!("{what}: not a row of whole numbers of 32 or 64 bits"))))
 }
 
 /// Ids of nodes or items: whole numbers of at least 0 that fit 32 bits.
 pub fn ids(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u32>> {
-    of_whole_numbers!(array, what, numbers => {
-        // Whether all fit is seen by the bits that any has: a loop without a way out of it is several times as fast.
-        if numbers.iter().fold(0, |all, &x| all | x as u64) <= u64::from(u32::MAX) {
-            Ok(numbers.iter().map(|&x| x as u32).collect())
-        } else {
-            let at = numbers.iter().position(|&x| x as u64 > u64::from(u32::MAX)).unwrap_or(0);
-            Err(wrong(format!("{what}: entry {at} is {}; ids must lie in 0 to {}", numbers[at], u32::MAX)))
-        }
-    })
+    rows(array, what, u64::from(u32::MAX), |bits| bits as u32)
 }
 
 /// Row boundaries.
 pub fn offsets(array: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<u64>> {
-    of_whole_numbers!(array, what, numbers => {
-        let at = numbers.iter().position(|&x| u64::try_from(x).is_err());
-        match at {
-            None => Ok(numbers.iter().map(|&x| x as u64).collect()),
-            Some(at) => Err(wrong(format!("{what}: entry {at} is {}; it must be at least 0", numbers[at]))),
-        }
-    })
+    rows(array, what, i64::MAX as u64, |bits| bits)
 }
 
 /// Finite numbers.

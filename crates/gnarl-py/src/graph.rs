@@ -42,6 +42,9 @@ impl PyGraph {
 /// A part of a split as Python hands it over.
 pub type Parts<'py> = (String, Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
+/// Row boundaries, columns and values of a sparse matrix, and how many columns it has.
+type SparseParts<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>, Bound<'py, PyAny>, usize);
+
 /// A split of these parts.
 pub fn split_of((name, train, val, test): &Parts<'_>) -> PyResult<Split> {
     let split =
@@ -150,7 +153,7 @@ impl PyGraph {
         &self,
         name: Option<String>,
         x: Option<&Bound<'_, PyAny>>,
-        sparse_x: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>, usize)>,
+        sparse_x: Option<SparseParts<'_>>,
         y: Option<(Bound<'_, PyAny>, Vec<String>)>,
         splits: Option<Vec<Parts<'_>>>,
         node_names: Option<Vec<String>>,

@@ -134,7 +134,8 @@ impl Subject {
                 Ok((Asked::Fitted(fitted.clone()), scaled))
             }
             Subject::Function(function) => {
-                Ok((Asked::Outside(Outside::new(py, function.bind(py), graph, stop)?), graph.clone()))
+                let outside = Outside::new(py, function.bind(py), graph, stop)?;
+                Ok((Asked::Outside(Box::new(outside)), graph.clone()))
             }
         }
     }
@@ -143,7 +144,7 @@ impl Subject {
 /// A subject that can be asked from any thread.
 enum Asked {
     Fitted(PyFitted),
-    Outside(Outside),
+    Outside(Box<Outside>),
 }
 
 impl Asked {
@@ -151,7 +152,7 @@ impl Asked {
     fn with<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
             Asked::Fitted(fitted) => f(&fitted.fitted.bare()),
-            Asked::Outside(outside) => f(outside),
+            Asked::Outside(outside) => f(&**outside),
         }
     }
 
@@ -252,7 +253,7 @@ impl PyDefended {
                 let purified = fitted.fitted.model().defense.method().purified(&graph.graph)?;
                 reading.answer(fitted.fitted.network()?, &purified, seed)
             }
-            Asked::Outside(outside) => reading.answer(outside, &graph.graph, seed),
+            Asked::Outside(outside) => reading.answer(&**outside, &graph.graph, seed),
         };
         given(py, &ask(py, self.n_jobs, &stop, asked, answer)?)
     }

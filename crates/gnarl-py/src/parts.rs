@@ -57,6 +57,9 @@ pub fn centrality_operator<'py>(
     Ok(given_csr(py, &matrix))
 }
 
+/// Eigenvalues and their vectors.
+type Pairs<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>);
+
 /// Eigenvalues at one end of the spectrum of a symmetric classical operator, or of a centrality operator, and their vectors as columns.
 #[pyfunction]
 #[pyo3(signature = (graph, name, k, which, exponents=None, n_jobs=None))]
@@ -68,7 +71,7 @@ pub fn eigenpairs<'py>(
     which: &str,
     exponents: Option<(f64, f64)>,
     n_jobs: Option<usize>,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>)> {
+) -> PyResult<Pairs<'py>> {
     let which = match which {
         "largest" => Which::Largest,
         "smallest" => Which::Smallest,
