@@ -2,7 +2,7 @@
 
 Each case holds a graph's name, the input, the parameters, the output, an upstream gradient G, and the gradients of
 sum(output * G) to the input and to every parameter. Parameters carry gnarl's names and shapes: a linear map's matrix is
-[in, out], the transpose of PyTorch's. H2GCN, GPR-GNN and RGCN are not in PyTorch Geometric and are written here with
+[in, out], the transpose of PyTorch's. H2GCN, GPR-GNN, RGCN and the defences are not in PyTorch Geometric and are written here with
 dense matrices, from the formulas of their papers.
 """
 
@@ -264,6 +264,146 @@ def gaussians_on(graph):
     record("rgcn", graph, features(n, IN_DIM), forward, own, hidden=HIDDEN, layers=2, out_dim=OUT_DIM)
 
 
+def rung(f0, a, steps, alpha, gamma):
+    """Hou et al. 2024: quasi-Newton reweighted least squares of the minimax concave penalty."""
+    n, lam = len(a), alpha / (1 - alpha)
+    d = a.sum(1) + 1
+    f = f0
+    for _ in range(steps):
+        g = f / d.sqrt()[:, None]
+        y = (((g[:, None, :] - g[None, :, :]) ** 2).sum(2) + 0.01).sqrt()
+        w = (1 / (2 * y) - 1 / (2 * gamma)).clamp(min=0) * (1 - torch.eye(n))
+        q = (w * a).sum(1) / d
+        f = ((w * a / (d[:, None] * d[None, :]).sqrt()) @ f + lam * f0) / (q + lam)[:, None]
+    return f
+
+
+def air(h0, a, steps, lam):
+    """Liu et al. 2021: the proximal step of the l21 norm of what a node's neighbours add to its own answer."""
+    a_hat = normalised(a + torch.eye(len(a)))
+    gamma, h = 1 / (2 * (1 - lam)), h0
+    for _ in range(steps):
+        y = h - 2 * gamma * (1 - lam) * (h - a_hat @ h)
+        lengths = (((y - h0) ** 2).sum(1, keepdim=True) + 1e-12).sqrt()
+        h = h0 + (1 - gamma * lam / lengths).clamp(min=0) * (y - h0)
+    return h
+
+
+def elastic(f0, a, steps, lam):
+    """Liu et al. 2021: elastic message passing, one row of the incidence matrix for each edge."""
+    n = len(a)
+    pairs = [(u, v) for u in range(n) for v in range(u) if a[u, v] > 0]
+    d = a.sum(1) + 1
+    incidence = torch.zeros(len(pairs), n)
+    for row, (u, v) in enumerate(pairs):
+        incidence[row, u], incidence[row, v] = d[u] ** -0.5, -(d[v] ** -0.5)
+    a_hat, gamma = normalised(a + torch.eye(n)), 1 / (1 + lam)
+    beta, f, z = 1 / (2 * gamma), f0, torch.zeros(len(pairs), f0.shape[1])
+    for _ in range(steps):
+        y = gamma * f0 + (1 - gamma) * a_hat @ f
+        z = z + beta * incidence @ (y - gamma * incidence.t() @ z)
+        lengths = ((z**2).sum(1, keepdim=True) + 1e-12).sqrt()
+        z = z * torch.where(lengths > lam, lam / lengths.clamp(min=1e-9), torch.ones_like(lengths))
+        f = y - gamma * incidence.t() @ z
+    return f
+
+
+def guarded(x, a, layers, memory, threshold):
+    """Zhang and Zitnik 2020: attention by similarity, a share of the last round's weights kept."""
+    beta, before = torch.sigmoid(memory), None
+    for i, layer in enumerate(layers):
+        unit = x / ((x**2).sum(1, keepdim=True) + 1e-12).sqrt()
+        s = a * (unit @ unit.t())
+        s = torch.where(s >= threshold, s, torch.zeros_like(s))
+        count = (s > 0).sum(1)
+        alpha = s / s.sum(1, keepdim=True).clamp(min=1e-9) * (count / (count + 1))[:, None] + (1.0 / (count + 1)).diag()
+        before = alpha if before is None else beta * before + (1 - beta) * alpha
+        x = before @ (x @ layer.weight.t()) + layer.bias
+        x = x if i + 1 == len(layers) else x.relu()
+    return x
+
+
+def soft_median(x, phi, layer, temperature):
+    """Geisler et al. 2021: rows of neighbours weighed by their distance from the weighted median."""
+    h = x @ layer.weight.t()
+    rows = []
+    for weights in phi:
+        near = weights.nonzero().flatten()
+        w, v = weights[near], h[near]
+        order = v.detach().argsort(dim=0)
+        reached = w[order].cumsum(0) >= w.sum() / 2 - 1e-9
+        median = v[order[reached.long().argmax(0), torch.arange(v.shape[1])], torch.arange(v.shape[1])]
+        trust = torch.softmax(-(((v - median) ** 2).mean(1) + 1e-12).sqrt() / temperature, dim=0) * w
+        rows.append(w.sum() * (trust / trust.sum()) @ v)
+    return torch.stack(rows) + layer.bias
+
+
+def with_kernel(x, a, layers, share):
+    """Seddik et al. 2022: A_hat beside a normalised kernel of features."""
+    unit = x / x.norm(dim=1, keepdim=True)
+    kernel = unit @ unit.t()
+    d = kernel.sum(1)
+    scale = torch.where(d > 1e-6, d.clamp(min=1e-6) ** -0.5, torch.zeros_like(d))
+    phi = (1 - share) * normalised(a + torch.eye(len(a))) + share * scale[:, None] * kernel * scale[None, :]
+    for i, layer in enumerate(layers):
+        x = phi @ (x @ layer.weight.t()) + layer.bias
+        x = x if i + 1 == len(layers) else x.relu()
+    return x
+
+
+def defences_on(graph):
+    """Networks that are made to withstand attacks."""
+    n, edges = GRAPHS[graph]
+    index = edge_index(edges)
+    a = torch.zeros(n, n)
+    a[index[0], index[1]] = 1
+    widths = [(IN_DIM, HIDDEN), (HIDDEN, OUT_DIM)]
+
+    def behind(name, propagated, **settings):
+        """A perceptron, then steps of propagation."""
+        first, second = Linear(*widths[0]), Linear(*widths[1])
+        own = linear("mlp.0.", first) + linear("mlp.1.", second)
+        forward = lambda x: propagated(second(first(x).relu()))
+        record(name, graph, features(n, IN_DIM), forward, own, hidden=HIDDEN, out_dim=OUT_DIM, **settings)
+
+    for gamma in (3.0, 0.5):
+        behind("rung", lambda f, gamma=gamma: rung(f, a, 4, 0.1, gamma), steps=4, level=gamma)
+    behind("airgnn", lambda f: air(f, a, 3, 0.5), steps=3)
+    behind("airgnn", lambda f: air(f, a, 3, 0.1), steps=3, level=0.1)
+    for lam in (3.0, 0.2):
+        behind("elastic-gnn", lambda f, lam=lam: elastic(f, a, 4, lam), steps=4, level=lam)
+
+    first, second, shares = Linear(*widths[0]), Linear(*widths[1]), torch.nn.Parameter(torch.zeros(3))
+    own = linear("mlp.0.", first) + linear("mlp.1.", second) + [("shares", shares, same)]
+    twice = normalised(a) @ normalised(a)
+
+    def even(x):
+        h = second(first(x).relu())
+        return shares[0] * h + shares[1] * twice @ h + shares[2] * twice @ twice @ h
+
+    record("evennet", graph, features(n, IN_DIM), even, own, hidden=HIDDEN, out_dim=OUT_DIM, steps=5)
+
+    def layered(name, forward, more=(), **settings):
+        layers = [Linear(*w) for w in widths]
+        own = [part for i, layer in enumerate(layers) for part in linear(f"layers.{i}.", layer)] + list(more)
+        given_x = features(n, IN_DIM)
+        record(name, graph, given_x, lambda x: forward(x, layers), own, hidden=HIDDEN, layers=2, out_dim=OUT_DIM, **settings)
+
+    for threshold in (0.1, 0.4):
+        memory = torch.nn.Parameter(torch.zeros(1))
+        forward = lambda x, layers, t=threshold, m=memory: guarded(x, a, layers, m, t)
+        layered("gnnguard", forward, [("memory", memory, same)], level=threshold)
+    phi = normalised(a + torch.eye(n))
+    for temperature in (0.2, 1.5):
+        t = temperature
+        layered(
+            "soft-median",
+            lambda x, layers, t=t: soft_median(soft_median(x, phi, layers[0], t).relu(), phi, layers[1], t),
+            level=temperature,
+        )
+    layered("gcn-k", lambda x, layers: with_kernel(x, a, layers, 0.5))
+
+
 def layers_on(graph):
     n, edges = GRAPHS[graph]
     index = edge_index(edges)
@@ -349,6 +489,8 @@ def main():
         combinations_on(graph)
     for graph in GRAPHS:
         gaussians_on(graph)
+    for graph in GRAPHS:
+        defences_on(graph)
     graphs = {name: {"num_nodes": n, "edges": edges} for name, (n, edges) in GRAPHS.items()}
     made_by = {"torch": torch.__version__.split("+")[0], "torch_geometric": torch_geometric.__version__}
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in CASES)

@@ -58,6 +58,7 @@ struct Settings {
     hidden: usize,
     layers: usize,
     steps: usize,
+    level: Option<f64>,
     heads: usize,
     concat: bool,
     train_epsilon: bool,
@@ -144,12 +145,14 @@ impl Model {
 
     fn network(backbone: Backbone, case: &Case, graph: &Graph) -> Self {
         let s = &case.settings;
+        let usual = NetworkConfig::new(backbone);
         let config = NetworkConfig {
             hidden: s.hidden.max(1),
             layers: s.layers.max(1),
             appnp_steps: s.steps,
             appnp_alpha: 0.1,
-            ..NetworkConfig::new(backbone)
+            level: s.level.unwrap_or(usual.level),
+            ..usual
         };
         let propagation = match backbone {
             Backbone::H2gcn => Propagation {
@@ -157,6 +160,9 @@ impl Model {
                 ..Operator::constant(&symmetric_normalised(graph).unwrap()).into()
             },
             Backbone::JkCatGin | Backbone::JkMaxGin | Backbone::JkLstmGin | Backbone::GprGin => {
+                classical(graph, ClassicalOperator::Adjacency).unwrap().into()
+            }
+            Backbone::Rung | Backbone::GnnGuard | Backbone::ElasticGnn | Backbone::EvenNet => {
                 classical(graph, ClassicalOperator::Adjacency).unwrap().into()
             }
             _ => classical(graph, ClassicalOperator::NormalisedAdjacency).unwrap().into(),

@@ -158,7 +158,7 @@ fn what_a_set_does_not_have_is_refused_in_one_line() {
 fn one_graph_at_a_time_is_the_batch() {
     for set in [set(16), bare(&set(16))] {
         let on = benchmark(set);
-        for (name, backbone) in Backbone::ALL.into_iter().filter(|(_, b)| !b.has_learners()) {
+        for (name, backbone) in Backbone::ALL.into_iter().filter(|(_, b)| b.works_on_sets()) {
             for operator in
                 [OperatorChoice::Usual, Cgso { init: "A".parse().unwrap(), ..Cgso::by(Centrality::Degree) }.into()]
             {

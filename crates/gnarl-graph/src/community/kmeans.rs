@@ -393,8 +393,7 @@ mod tests {
         best
     }
 
-    proptest! {
-        #[test]
+    #[test]
     fn values_without_finite_squares_are_refused() {
         let points = DenseMatrix::new(3, 1, vec![0.0, 1.5e308, -1.5e308]).unwrap();
         let e = kmeans(&points, &KMeans::new(2), 1).unwrap_err().to_string();
@@ -403,7 +402,8 @@ mod tests {
         assert!(kmeans(&far, &KMeans::new(3), 1).unwrap().inertia.is_finite());
     }
 
-    #[test]
+    proptest! {
+        #[test]
         fn every_point_is_with_its_nearest_centre(data in prop::collection::vec(-1.0f64..1.0, 60), k in 1usize..8) {
             let data = DenseMatrix::new(20, 3, data).unwrap();
             let found = kmeans(&data, &KMeans::new(k).with_n_init(1), 3).unwrap();

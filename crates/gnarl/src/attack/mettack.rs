@@ -566,7 +566,7 @@ mod tests {
         let config =
             CsbmConfig { num_nodes: 12, num_classes: 2, num_features: 5, mean_degree: 3.0, ..CsbmConfig::default() };
         let graph = csbm(&config, 5).unwrap();
-        let training = scene_of(&graph);
+        let training: Vec<(u32, u32)> = (0..6).map(|u| (u, graph.labels().unwrap().get(u).unwrap())).collect();
         let scene =
             Scene { graph: &graph, model: None, targets: &[], labels: graph.labels(), training: &training, stop: None };
         for meta in [Meta::Own, Meta::Train] {

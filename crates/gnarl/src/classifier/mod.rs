@@ -15,7 +15,7 @@ pub mod early_exit;
 pub mod graph_exits;
 pub mod relaxed;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use gnarl_graph::{DenseMatrix, Graph};
 
@@ -68,11 +68,18 @@ impl<F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync> Classifier for FromFn<F> 
     }
 }
 
+/// What messages travel by on a graph where that is no operator of its edges.
+pub trait Travel: std::fmt::Debug + Send + Sync {
+    /// The operator that takes the place of the network's own.
+    fn propagation(&self, graph: &Graph) -> Result<Propagation>;
+}
+
 /// A trained network with its operator: weights fixed, gradients to features and to an operator's values.
 #[derive(Debug)]
 pub struct WhiteBox {
     body: Body,
     operator: OperatorChoice,
+    travel: Option<Arc<dyn Travel>>,
     weights: Weights,
     reduced: OnceLock<Option<Reduced>>,
 }
@@ -92,14 +99,25 @@ impl WhiteBox {
     /// The network as it is now: its weights as a forward pass sees them.
     pub fn new(network: Network, operator: OperatorChoice) -> Result<Self> {
         let weights = network.params().weights()?.detached();
-        Ok(Self { body: Body::Nodes(network), operator, weights, reduced: OnceLock::new() })
+        Ok(Self { body: Body::Nodes(network), operator, travel: None, weights, reduced: OnceLock::new() })
     }
 
     /// A classifier of graphs as it is now. `degrees` is the last column of one-hot degrees, where those are the nodes' features: they
     /// follow the edges of whatever graph it is given.
     pub fn of_graphs(classifier: GraphClassifier, operator: OperatorChoice, degrees: Option<usize>) -> Result<Self> {
         let weights = classifier.weights()?;
-        Ok(Self { body: Body::Graphs { classifier, degrees }, operator, weights, reduced: OnceLock::new() })
+        Ok(Self {
+            body: Body::Graphs { classifier, degrees },
+            operator,
+            travel: None,
+            weights,
+            reduced: OnceLock::new(),
+        })
+    }
+
+    /// The same with messages that travel by something else than an operator of the edges, where that is given.
+    pub fn travelling(self, travel: Option<Arc<dyn Travel>>) -> Self {
+        Self { travel, ..self }
     }
 
     /// The network; of a classifier of graphs, its message passing.
@@ -140,7 +158,10 @@ impl WhiteBox {
 
     /// What messages travel by on a graph.
     pub fn propagation(&self, graph: &Graph) -> Result<Propagation> {
-        propagation(graph, self.network().config().backbone, self.operator)
+        match &self.travel {
+            Some(travel) => travel.propagation(graph),
+            None => propagation(graph, self.network().config().backbone, self.operator),
+        }
     }
 
     /// The operator of a graph with the scalars that were learned; a fixed one as it is.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`nothing`] | the graph as it is |
 //! | [`jaccard`] | GCN-Jaccard: without the edges between nodes that share no features |
+//! | [`svd`] | GCN-SVD: the adjacency's largest singular values alone |
 //!
 //! A defence looks at the graph alone, never at the attack or the model, so a model under it can be attacked like any other: by
 //! those who do not know it, and, where it lets gradients pass ([`Purify::see_through`]), by those who do. To
@@ -11,13 +12,17 @@
 
 pub mod jaccard;
 pub mod nothing;
+pub mod svd;
+
+use std::sync::Arc;
 
 use gnarl_graph::Graph;
 
 pub use jaccard::Jaccard;
 pub use nothing::Nothing;
+pub use svd::Svd;
 
-use crate::classifier::SeeThrough;
+use crate::classifier::{SeeThrough, Travel};
 use crate::error::Result;
 
 gnarl_graph::choices! {
@@ -25,6 +30,7 @@ gnarl_graph::choices! {
     pub enum Defense: dyn Purify as "defense" {
         Nothing(nothing::Nothing),
         Jaccard(jaccard::Jaccard),
+        Svd(svd::Svd),
     }
 }
 
@@ -46,6 +52,11 @@ pub trait Purify {
     /// The graph as the model is to see it: the same nodes, features and labels, with fewer edges.
     fn purified(&self, graph: &Graph) -> Result<Graph>;
 
+    /// What messages travel by in the place of the purified graph's operator, where a defence changes that and not the graph.
+    fn travel(&self) -> Option<Arc<dyn Travel>> {
+        None
+    }
+
     /// How gradients pass through it to the weights of edges; none where they do not, and an attack says so.
     fn see_through(&self) -> Option<&dyn SeeThrough> {
         None
@@ -60,7 +71,7 @@ mod tests {
     #[test]
     fn the_list_says_what_is_stored() {
         gnarl_graph::names::assert_listed(Defense::LIST, Defense::all().map(|defense| defense.stored()));
-        assert_eq!(Defense::LIST.iter().map(|d| d.name).collect::<Vec<_>>(), ["none", "jaccard"]);
+        assert_eq!(Defense::LIST.iter().map(|d| d.name).collect::<Vec<_>>(), ["none", "jaccard", "svd"]);
         let jaccard = "Jaccard".parse::<Defense>().unwrap().with(&[("threshold".into(), "0.5".into())]).unwrap();
         assert_eq!(jaccard, Jaccard { threshold: 0.5 }.into());
         assert_eq!(serde_json::from_str::<Defense>("\"none\"").unwrap(), Nothing {}.into());

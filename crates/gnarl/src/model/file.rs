@@ -170,7 +170,8 @@ impl Description {
             (Task::Node, None, _) => {
                 let network = Network::new(&plan.network, &shape, 0)?;
                 fill(network.params(), tensors)?;
-                Learned::Network(WhiteBox::new(network, plan.model.operator)?)
+                let travel = plan.model.defense.method().travel();
+                Learned::Network(WhiteBox::new(network, plan.model.operator)?.travelling(travel))
             }
         };
         let part = |name: &str| -> Result<Vec<u32>> {

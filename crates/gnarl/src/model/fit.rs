@@ -149,7 +149,13 @@ impl Ready {
         let start = Instant::now();
         let attempt = |on: &ScaledGraph, candidate: usize| {
             let plan = &self.candidates[candidate];
-            let make = || Prepared::new(&on.graph, plan.network.backbone, plan.model.operator);
+            let make = || {
+                let mut prepared = Prepared::new(&on.graph, plan.network.backbone, plan.model.operator)?;
+                if let Some(travel) = plan.model.defense.method().travel() {
+                    prepared.propagation = travel.propagation(&on.graph)?;
+                }
+                Ok(prepared)
+            };
             let prepared = once(&on.prepared[candidate], make)?;
             let on = OnGraph { graph: &on.graph, labels, prepared, split };
             let (learned, report) = fit_node::fit(plan, &on, &self.options, seed, watch)?;

@@ -73,7 +73,11 @@ fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Scen
             Err(gnarl_graph::Error::setting("augment", what).into())
         }
         (false, _) => {
-            Ok(Scene { propagation: Some(propagation(&changed, model.backbone, model.operator)?), input: None })
+            let propagation = match model.defense.method().travel() {
+                Some(travel) => travel.propagation(&changed)?,
+                None => propagation(&changed, model.backbone, model.operator)?,
+            };
+            Ok(Scene { propagation: Some(propagation), input: None })
         }
     }
 }
@@ -130,7 +134,8 @@ fn fit_network(
         }
     };
     report.operator = network.operator_scalars()?;
-    Ok((Learned::Network(WhiteBox::new(network, plan.model.operator)?), report))
+    let network = WhiteBox::new(network, plan.model.operator)?.travelling(plan.model.defense.method().travel());
+    Ok((Learned::Network(network), report))
 }
 
 fn fit_exits(

@@ -40,6 +40,8 @@ pub struct NetworkOptions {
     pub noise: Option<f64>,
     /// Whether scores are multiplied by a factor that their first spread sets.
     pub gain: Option<bool>,
+    /// The number that a robust model's paper tunes.
+    pub level: Option<f64>,
     /// Of sets of graphs: from nodes to graphs.
     pub readout: Option<Readout>,
     /// Of sets of graphs: dropout of graph vectors before the head.
@@ -63,9 +65,13 @@ impl NetworkOptions {
         Setting::new(
             "propagation-steps",
             "N",
-            "of appnp and gpr: steps of propagation behind the prediction [default: 10]",
+            "of appnp, rung, elastic-gnn, evennet and airgnn: steps of propagation behind the prediction [default: 10]",
         ),
-        Setting::new("teleport", "SHARE", "of appnp and gpr: share of the prediction kept at each step [default: 0.1]"),
+        Setting::new(
+            "teleport",
+            "SHARE",
+            "of appnp and rung: share of the prediction kept at each step; of evennet: what its weights start from [default: 0.1]",
+        ),
         Setting::new("bias", "BOOL", "whether the layers of gcn and gin add an offset [default: true]"),
         Setting::new(
             "head",
@@ -78,6 +84,11 @@ impl NetworkOptions {
             "gain",
             "BOOL",
             "of one graph: a factor on scores, set by their first spread [default: true for sgc and for bounded weights without a head]",
+        ),
+        Setting::new(
+            "level",
+            "X",
+            "what a robust model's paper tunes: gamma of rung [default: 3], temperature of soft-median [0.2], least similarity of gnnguard [0.1], lambda of elastic-gnn [3] and airgnn [0.5], share of the kernel of gcn-k [0.5]",
         ),
         Setting::new("readout", "KIND", "of sets of graphs: mean, sum or max over nodes [default: mean]"),
         Setting::new(
@@ -105,6 +116,7 @@ impl NetworkOptions {
             (O::OrthogonalStart, self.orthogonal_start.is_some()),
             (O::Noise, self.noise.is_some()),
             (O::Gain, self.gain.is_some()),
+            (O::Level, self.level.is_some()),
         ];
         all.into_iter().filter(|(_, set)| *set).map(|(option, _)| option)
     }
@@ -126,6 +138,7 @@ impl NetworkOptions {
             NetworkOption::OrthogonalStart => self.orthogonal_start = None,
             NetworkOption::Noise => self.noise = None,
             NetworkOption::Gain => self.gain = None,
+            NetworkOption::Level => self.level = None,
         }
         self
     }

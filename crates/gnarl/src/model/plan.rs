@@ -7,6 +7,7 @@ use gnarl_graph::{Content, Error, Result};
 
 use super::{FitOptions, Model, NetworkOptions, TrainingOptions};
 use crate::augment::{Augment, Copies, Through};
+use crate::defense::Defense;
 use crate::depth::Kind;
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
 use crate::inference::Perturbed;
@@ -167,6 +168,7 @@ impl Model {
                 orthogonal_start: takes(NetworkOption::OrthogonalStart).then_some(network.orthogonal_start),
                 noise: takes(NetworkOption::Noise).then_some(rounded(network.noise)),
                 gain: (task == Task::Node && takes(NetworkOption::Gain)).then_some(network.gain),
+                level: takes(NetworkOption::Level).then_some(network.level),
                 readout: if task == Task::Graph { Some(readout) } else { None },
                 head_dropout: of_sets(head_dropout),
             },
@@ -246,6 +248,7 @@ fn network(model: &Model, task: Task) -> NetworkConfig {
     network.head = options.head.unwrap_or(needs_head && model.backbone.takes(NetworkOption::Head));
     network.orthogonal_start = options.orthogonal_start.unwrap_or(network.orthogonal_start);
     set(&mut network.noise, options.noise);
+    network.level = options.level.unwrap_or(network.level);
     network.weights = model.weights;
     // The head of a set's classifier is free and finds its own scale.
     network.gain = options.gain.unwrap_or(task == Task::Node && network.needs_gain());
@@ -347,6 +350,29 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
     if !backbone.uses_operator() && !model.defense.is_nothing() {
         return no("defense", format!("{backbone} passes no messages: without some edges it would be the same"));
     }
+    if let Defense::Svd(_) = model.defense {
+        if task == Task::Graph {
+            return no(
+                "defense",
+                "svd is of the edges of one graph, and these are many; take another for a set of graphs".into(),
+            );
+        }
+        if !backbone.applies_alone() {
+            let known: Vec<&str> =
+                Backbone::ALL.iter().filter(|(_, b)| b.applies_alone()).map(|(name, _)| *name).collect();
+            let why = format!("{backbone} looks at single edges, and svd leaves none; take one of {}", listed(&known));
+            return no("defense", why);
+        }
+        if model.operator != OperatorChoice::Usual {
+            return no(
+                "operator",
+                format!("svd makes an operator of its own, and {} would not be seen", model.operator),
+            );
+        }
+        if model.depth.exits().is_some() {
+            return no("defense", format!("svd is for a fixed depth, and the depth is {}", model.depth));
+        }
+    }
     if !backbone.uses_operator() && model.inference.method().part() == Some(Perturbed::Structure) {
         return no("inference", format!("{backbone} passes no messages: neighbours with other edges have its answer"));
     }
@@ -422,6 +448,10 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
                         "{backbone} is trained one learner after the other on the nodes of one graph; choose another for a set of graphs"
                     ),
                 );
+            }
+            if !backbone.works_on_sets() {
+                let why = "compares all nodes of one graph with each other; choose another for a set of graphs";
+                return no("model", format!("{backbone} {why}"));
             }
         }
     }

@@ -76,6 +76,20 @@ backbones! {
     Rgcn => rgcn::ENTRY,
     /// AdaBoost over depths (Sun et al. 2021).
     AdaGcn => boosted::ENTRY,
+    /// Unbiased robust aggregation (Hou et al. 2024).
+    Rung => rung::ENTRY,
+    /// Graph convolutions that aggregate by a soft median (Geisler et al. 2021).
+    SoftMedian => soft_median::ENTRY,
+    /// Edges weighed by how alike their ends are (Zhang and Zitnik 2020).
+    GnnGuard => guard::ENTRY,
+    /// Elastic message passing (Liu et al. 2021).
+    ElasticGnn => elastic::ENTRY,
+    /// Even powers of the operator alone (Lei et al. 2022).
+    EvenNet => evennet::ENTRY,
+    /// Adaptive residual (Liu et al. 2021).
+    AirGnn => air::ENTRY,
+    /// Graph convolutions with a kernel of node features (Seddik et al. 2022).
+    GcnK => kernel::ENTRY,
 }
 
 impl Backbone {
@@ -143,6 +157,16 @@ impl Backbone {
     /// Whether it is made of learners that are trained one after the other (AdaGCN).
     pub fn has_learners(self) -> bool {
         self.entry().has_learners
+    }
+
+    /// Whether it can classify the graphs of a set: neither learners one after the other, nor all nodes compared with each other.
+    pub fn works_on_sets(self) -> bool {
+        !self.has_learners() && !self.entry().one_graph
+    }
+
+    /// Whether all it does with an operator is to apply it, so that one without entries will do.
+    pub fn applies_alone(self) -> bool {
+        self.entry().applies_alone
     }
 
     /// Whether classes may be read off its vectors by a linear map that is trained again by itself: one that it has, or a head that a

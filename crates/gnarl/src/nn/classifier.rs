@@ -110,6 +110,13 @@ impl GraphClassifier {
             );
             return Err(gnarl_graph::Error::argument("graph classification", what).into());
         }
+        if !config.network.backbone.works_on_sets() {
+            let what = format!(
+                "{} compares all nodes of one graph with each other; choose another model for a set of graphs",
+                config.network.backbone
+            );
+            return Err(gnarl_graph::Error::argument("graph classification", what).into());
+        }
         let (hidden, num_classes) = (config.network.hidden, shape.num_classes);
         let mut encoder = Network::encoder(&config.network, &Shape { num_classes: hidden, ..*shape }, seed)?;
         let head =

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::backbone::Backbone;
-use super::entry::{NetworkOption, Plan};
+use super::entry::{Level, NetworkOption, Plan};
 use super::layer::OperatorScalar;
 use crate::weights::WeightsChoice;
 
@@ -49,6 +49,9 @@ pub struct NetworkConfig {
     /// What is asked of the weights.
     #[serde(default, skip_serializing_if = "WeightsChoice::is_free")]
     pub weights: WeightsChoice,
+    /// The number that a robust model's paper tunes; zero for others.
+    #[serde(default, skip_serializing_if = "is_no_level")]
+    pub level: f64,
 }
 
 fn yes() -> bool {
@@ -65,6 +68,10 @@ fn is_no(set: &bool) -> bool {
 
 fn is_zero(noise: &f32) -> bool {
     *noise == 0.0
+}
+
+fn is_no_level(level: &f64) -> bool {
+    *level == 0.0
 }
 
 impl NetworkConfig {
@@ -87,6 +94,7 @@ impl NetworkConfig {
             noise: 0.0,
             gain: false,
             weights: WeightsChoice::FREE,
+            level: backbone.entry().level.map_or(0.0, |level| level.usual),
         }
     }
 
@@ -130,6 +138,20 @@ impl NetworkConfig {
         if !(self.noise >= 0.0 && self.noise.is_finite()) {
             return refuse(format!("noise {} must be at least 0", self.noise));
         }
+        match self.backbone.entry().level {
+            Some(Level { least, most, .. }) if !(least..=most).contains(&self.level) => {
+                let range = if most.is_finite() {
+                    format!("lie in {least} to {most}")
+                } else {
+                    format!("be finite and at least {least}")
+                };
+                return refuse(format!("level {} of {} must {range}", self.level, self.backbone));
+            }
+            None if self.level != 0.0 => {
+                return refuse(format!("a level is for {}, not for {}", takers(NetworkOption::Level), self.backbone));
+            }
+            _ => {}
+        }
         if !(0.0..=1.0).contains(&self.appnp_alpha) {
             return refuse(format!("appnp alpha {} must lie in 0 to 1", self.appnp_alpha));
         }
@@ -159,6 +181,7 @@ impl NetworkConfig {
             bias: self.bias,
             head: self.head,
             noise: self.noise,
+            level: self.level,
         }
     }
 }

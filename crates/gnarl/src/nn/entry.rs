@@ -40,6 +40,8 @@ gnarl_graph::named! {
         Noise = "noise",
         /// A factor on scores.
         Gain = "gain",
+        /// The number that a robust model's paper tunes.
+        Level = "level",
     }
 }
 
@@ -108,6 +110,8 @@ pub struct Plan {
     pub head: bool,
     /// Deviation of the noise on hidden representations of a stack.
     pub noise: f32,
+    /// The number that a robust model's paper tunes.
+    pub level: f64,
 }
 
 /// Where a layer stands in a network.
@@ -130,6 +134,17 @@ pub type BuildBody = fn(&Plan, &mut Params, &mut Rng) -> Result<Box<dyn Body>>;
 
 /// Builds one layer and its parameters.
 pub type BuildLayer = fn(&Plan, Place<'_>, &mut Params, &mut Rng) -> Result<Box<dyn Layer>>;
+
+/// The number that a robust model's paper tunes: what it is usually, and what it may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    /// The paper's.
+    pub usual: f64,
+    /// The least that means anything.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+}
 
 /// One backbone.
 #[derive(Debug, Clone, Copy)]
@@ -170,6 +185,12 @@ pub(crate) struct Entry {
     pub last_map: bool,
     /// What its first layer computes of constant features.
     pub first_aggregation: FirstAggregation,
+    /// Of those that take [`NetworkOption::Level`]: its range.
+    pub level: Option<Level>,
+    /// Whether all it does with an operator is to apply it, so that one without entries will do.
+    pub applies_alone: bool,
+    /// Whether it compares all nodes with each other, so that graphs of a set cannot stand side by side.
+    pub one_graph: bool,
 }
 
 impl Entry {
@@ -199,6 +220,9 @@ impl Entry {
             has_head: false,
             last_map: false,
             first_aggregation: FirstAggregation::None,
+            level: None,
+            applies_alone: false,
+            one_graph: false,
         }
     }
 }

@@ -6,7 +6,8 @@
 //! | [`init`] | Glorot, Kaiming, orthogonal |
 //! | [`linear`] | `x W + b` on sparse or dense input |
 //! | [`layer`] | the [`Layer`] trait, and what layers share |
-//! | `gcn`, `gat`, `gatv2`, `gin`, `sage`, `pna`, `mlp` | one layer each |
+//! | `gcn`, `gat`, `gatv2`, `gin`, `sage`, `pna`, `mlp`, `soft_median` | one layer each |
+//! | `edges` | the entries of an operator as weighted edges, for networks that weigh edges anew |
 //! | [`entry`] | what there is to know about a backbone |
 //! | [`body`], [`bodies`] | the ways from features to scores: layers stacked, joined, weighted or boosted |
 //! | [`backbone`] | the list of backbones |
@@ -26,6 +27,7 @@ pub mod bodies;
 pub mod body;
 pub mod classifier;
 pub mod config;
+mod edges;
 pub mod entry;
 pub mod gain;
 pub mod gat;
@@ -42,6 +44,7 @@ pub mod params;
 pub mod pna;
 pub mod readout;
 pub mod sage;
+pub mod soft_median;
 #[cfg(test)]
 pub(crate) mod testing;
 

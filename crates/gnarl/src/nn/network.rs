@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(y.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [6.5, 10.5, 6.5]);
         for (config, what) in [
             (NetworkConfig { head: true, ..NetworkConfig::new(Backbone::Sgc) }, "stacks of layers, not for sgc"),
-            (NetworkConfig { bias: false, ..NetworkConfig::new(Backbone::Gat) }, "only gcn and gin"),
+            (NetworkConfig { bias: false, ..NetworkConfig::new(Backbone::Gat) }, "only gcn, gin and soft-median"),
             (NetworkConfig { noise: f32::NAN, ..NetworkConfig::new(Backbone::Gcn) }, "noise NaN"),
         ] {
             let e = config.check().unwrap_err().to_string();
@@ -335,6 +335,7 @@ mod tests {
             NetworkOption::OrthogonalStart => NetworkConfig { orthogonal_start: true, ..plain.clone() },
             NetworkOption::Noise => NetworkConfig { noise: 0.5, ..plain.clone() },
             NetworkOption::Gain => NetworkConfig { gain: true, ..plain.clone() },
+            NetworkOption::Level => NetworkConfig { level: 0.7, ..plain.clone() },
         };
         let graph = gnarl_graph::generate::erdos_renyi(30, 0.15, 3).unwrap();
         let propagation = Propagation {

@@ -52,7 +52,7 @@ pub use file::load_safetensors;
 pub use loss::{masked_cross_entropy, soft_cross_entropy};
 pub use operator::{Operator, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
-pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_softmax};
+pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_median, segment_softmax};
 pub use shape::{MAX_RANK, Shape};
 pub use tape::GradStore;
 pub use threads::{start_threads, thread_pool};

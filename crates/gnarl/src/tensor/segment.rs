@@ -1,5 +1,6 @@
 //! Operations over the entries of each row: softmax, extremes, and moving values between nodes and entries.
 
+use std::cmp::Ordering;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
@@ -186,6 +187,48 @@ pub fn segment_extreme(pattern: &Arc<Pattern>, x: &Tensor, which: Extreme) -> Re
             for (row, winners) in rows.zip(winners.chunks_exact_mut(width.max(1))) {
                 for (c, won) in winners.iter_mut().enumerate() {
                     *won = winner(pattern, which, row, &x[..], (width, c)).unwrap_or(NOBODY);
+                }
+            }
+        });
+    });
+    apply(TakeWinners(Winners { pattern: pattern.clone(), of_row: Arc::new(winners), width }), &[x])
+}
+
+/// The weighted median over the neighbours of each row, column by column: the smallest value that, with those below it, has half of the row's
+/// weight. `weights`, one for each entry and at least zero, say who counts; zero for a row without weight. Who it is takes no gradient, its value does.
+/// O(entries · width · log entries of a row).
+pub fn segment_median(pattern: &Arc<Pattern>, weights: &Tensor, x: &Tensor) -> Result<Tensor> {
+    let (rows, width) = x.dims2()?;
+    if rows != pattern.num_cols() || weights.elem_count() != pattern.num_entries() {
+        let (cols, entries) = (pattern.num_cols(), pattern.num_entries());
+        bail!(
+            "segment median: {rows} rows and {} weights for {cols} columns and {entries} entries",
+            weights.elem_count()
+        );
+    }
+    let mut winners = vec![NOBODY; pattern.num_rows() * width];
+    by_precision!("segment median", x.dtype(), T => {
+        let (x, weights) = (x.values::<T>()?, weights.values::<T>()?);
+        let wide = |value: T| T::wide(value);
+        pattern.for_row_blocks(&mut winners, width, |rows, winners| {
+            let mut counted: Vec<(u32, f64)> = Vec::new();
+            let mut sorted: Vec<(T, u32, f64)> = Vec::new();
+            for (row, winners) in rows.zip(winners.chunks_exact_mut(width.max(1))) {
+                counted.clear();
+                let entries = pattern.row(row).map(|k| (pattern.indices()[k], wide(weights[k])));
+                counted.extend(entries.filter(|(_, weight)| *weight > 0.0));
+                // Equal halves stay so whatever rounding does to them.
+                let half = 0.5 * (1.0 - 1e-5) * counted.iter().map(|(_, weight)| weight).sum::<f64>();
+                for (c, won) in winners.iter_mut().enumerate() {
+                    sorted.clear();
+                    sorted.extend(counted.iter().map(|&(col, weight)| (x[col as usize * width + c], col, weight)));
+                    sorted.sort_unstable_by(|a, b| a.0.partial_cmp(&b.0).unwrap_or(Ordering::Equal).then(a.1.cmp(&b.1)));
+                    let mut below = 0.0;
+                    let first = sorted.iter().find(|(_, _, weight)| {
+                        below += weight;
+                        below >= half
+                    });
+                    *won = first.map_or(NOBODY, |(_, col, _)| *col);
                 }
             }
         });

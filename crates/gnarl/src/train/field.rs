@@ -23,11 +23,11 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// The field of the targets. The whole graph where the network's reach is not known (`hops` is `None`) or the field is
-    /// most of it.
+    /// The field of the targets. The whole graph where the network's reach is not known (`hops` is `None`), where every node hears every
+    /// other, or where the field is most of it.
     pub fn new(propagation: &Propagation, input: &Input, targets: &Targets, hops: Option<usize>) -> Result<Self> {
         let whole = || Ok(Self { propagation: propagation.clone(), input: input.clone(), targets: targets.clone() });
-        let Some(hops) = hops else { return whole() };
+        let Some(hops) = hops.filter(|_| !propagation.operator.is_low_rank()) else { return whole() };
         let (order, sizes) = by_distance(propagation, &targets.items, hops);
         let pattern = propagation.operator.pattern();
         let entries_of = |rows: usize| order[..rows].iter().map(|&u| pattern.row(u as usize).len()).sum::<usize>();

@@ -12,12 +12,15 @@ use crate::tensor::{Result, Tensor};
 
 use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationSteps, Teleport};
 
-pub(in crate::nn) const ENTRY: Entry = Entry::new(
-    "appnp",
-    "predict, then propagate by personalised PageRank",
-    build,
-    &[Hidden, Dropout, InputDropout, PropagationSteps, Teleport, OrthogonalStart],
-);
+pub(in crate::nn) const ENTRY: Entry = Entry {
+    applies_alone: true,
+    ..Entry::new(
+        "appnp",
+        "predict, then propagate by personalised PageRank",
+        build,
+        &[Hidden, Dropout, InputDropout, PropagationSteps, Teleport, OrthogonalStart],
+    )
+};
 
 #[derive(Debug)]
 struct Appnp {

@@ -19,6 +19,7 @@ use NetworkOption::{BatchNorm, Dropout, Hidden, InputDropout, Layers, Orthogonal
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
     min_layers: 0,
+    applies_alone: true,
     ..Entry::new(
         "gpr-gnn",
         "generalised PageRank: a learned weight for every round",

@@ -12,6 +12,7 @@ use crate::tensor::{Result, Tensor};
 use NetworkOption::{InputDropout, Layers, OrthogonalStart};
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
+    applies_alone: true,
     one_map: true,
     ..Entry::new("sgc", "a linear map of propagated features", build, &[Layers, InputDropout, OrthogonalStart])
 };

@@ -6,11 +6,13 @@
 //! | `gather` | the product with given values, where sparse meets dense |
 //! | `constant` | values that never change, and the product with them |
 //! | `variable` | values that take gradients, and the product with them |
+//! | `low_rank` | operators without entries, applied as two factors |
 //! | `convolution` | linear map, operator and activation as one operation |
 
 mod constant;
 mod convolution;
 mod gather;
+mod low_rank;
 mod parts;
 mod variable;
 
@@ -22,10 +24,12 @@ pub use convolution::{constant_convolution, dense_convolution};
 pub use variable::sampled_products;
 
 use self::constant::{ApplyConstant, Constants};
-use self::variable::ApplyVariable;
+use self::low_rank::LowRank;
+use self::variable::{ApplyTransposed, ApplyVariable};
 use super::activation::{Dropout, relu_dropout};
 use super::array::Tensor;
-use super::element::Device;
+use super::bias::add_bias;
+use super::element::{DType, Device};
 use super::factored::{Factored, Skeleton};
 use super::fault::{Result, bail};
 use super::pattern::Pattern;
@@ -63,6 +67,8 @@ enum Values {
     Variable(Tensor),
     /// Given by numbers per node, over the pattern of A + I.
     Factored(Factored),
+    /// No entries: two factors, and numbers per node.
+    LowRank(Arc<LowRank>),
 }
 
 impl Operator {
@@ -147,6 +153,7 @@ impl Operator {
         match &self.values {
             Values::Variable(values) => Ok(values.clone()),
             Values::Factored(factored) => factored.values(),
+            Values::LowRank(_) => Tensor::zeros(0, DType::F32, &Device::Cpu),
             Values::Ones(c) | Values::Constant(c) => Tensor::from_vec(c.values.clone(), c.values.len(), &Device::Cpu),
         }
     }
@@ -170,6 +177,21 @@ impl Operator {
             (Values::Variable(values), None) => apply(ApplyVariable { pattern }, &[values, x]),
             (Values::Variable(values), Some(bias)) => apply(ApplyVariable { pattern }, &[values, x, bias]),
             (Values::Factored(factored), bias) => factored.apply(x, bias, None),
+            (Values::LowRank(factors), None) => factors.apply(x),
+            (Values::LowRank(factors), Some(bias)) => add_bias(&factors.apply(x)?, bias),
+        }
+    }
+
+    /// `selfᵀ · x`, shape `[cols, width]`, for `x` of shape `[rows, width]`. O(entries · width).
+    pub fn apply_transposed(&self, x: &Tensor) -> Result<Tensor> {
+        match &self.values {
+            Values::Ones(values) | Values::Constant(values) => {
+                apply(ApplyConstant::new(&self.pattern, values, None).transposed(), &[x])
+            }
+            Values::LowRank(_) => bail!("operator: one without entries is not turned round"),
+            Values::Variable(_) | Values::Factored(_) => {
+                apply(ApplyTransposed { pattern: self.pattern.clone() }, &[&self.values()?, x])
+            }
         }
     }
 
@@ -199,14 +221,14 @@ impl Operator {
                 apply(op, &[x, bias])
             }
             Values::Factored(factored) => factored.apply(x, Some(bias), Some(dropout)),
-            Values::Variable(_) => relu_dropout(&self.apply_with_bias(x, Some(bias))?, dropout),
+            Values::Variable(_) | Values::LowRank(_) => relu_dropout(&self.apply_with_bias(x, Some(bias))?, dropout),
         }
     }
 
     fn constants(&self) -> Option<&Arc<Constants>> {
         match &self.values {
             Values::Ones(c) | Values::Constant(c) => Some(c),
-            Values::Variable(_) | Values::Factored(_) => None,
+            Values::Variable(_) | Values::Factored(_) | Values::LowRank(_) => None,
         }
     }
 

@@ -37,7 +37,7 @@ impl Operator {
                     Ok(head)
                 }
             },
-            Values::Variable(_) | Values::Factored(_) => make(),
+            Values::Variable(_) | Values::Factored(_) | Values::LowRank(_) => make(),
         }
     }
 
@@ -108,6 +108,7 @@ impl Operator {
             Values::Constant(c) => {
                 Values::Constant(Constants::with_symmetry(picked(&c.values), c.symmetric && as_blocks))
             }
+            Values::LowRank(_) => return without_entries(),
             Values::Variable(_) | Values::Factored(_) => {
                 let entries: Vec<u32> = ranges.iter().flat_map(|range| entries(range).map(|k| k as u32)).collect();
                 let entries = Tensor::from_vec(entries, count, &Device::Cpu)?;
@@ -151,6 +152,7 @@ impl Operator {
             Values::Constant(c) => {
                 Values::Constant(Constants::new(entries.iter().map(|&k| c.values[k as usize]).collect()))
             }
+            Values::LowRank(_) => return without_entries(),
             Values::Variable(_) | Values::Factored(_) => {
                 let entries = Tensor::from_slice(&entries, entries.len(), &Device::Cpu)?;
                 Values::Variable(self.values()?.index_select(&entries, 0)?)
@@ -165,6 +167,10 @@ impl Operator {
             let _ = own.with_own.set(with_own);
         }
     }
+}
+
+fn without_entries() -> Result<Operator> {
+    bail!("operator: one without entries has no part, since every node hears every other")
 }
 
 #[cfg(test)]

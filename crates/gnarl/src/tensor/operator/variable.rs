@@ -76,7 +76,7 @@ impl Operation for ApplyVariable {
 
 /// `P(values)ᵀ · g`, for gradients.
 pub(crate) struct ApplyTransposed {
-    pattern: Arc<Pattern>,
+    pub(super) pattern: Arc<Pattern>,
 }
 
 impl Operation for ApplyTransposed {

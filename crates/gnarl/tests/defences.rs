@@ -1,0 +1,137 @@
+//! Networks that are made to withstand attacks, as an attacker sees them who knows them: scores at whole flips are those of the flipped
+//! graph, and gradients to flips are those of differences.
+
+use gnarl::classifier::{Classifier, Relaxed, WhiteBox};
+use gnarl::nn::{Backbone, Network, NetworkConfig, Propagation, Shape, UsualOperator};
+use gnarl::operator::OperatorChoice;
+use gnarl::perturb::flipped;
+use gnarl::tensor::{Device, Tensor, Var};
+use gnarl_graph::random::stream;
+use gnarl_graph::{DenseMatrix, Features, Graph, generate};
+use rand::RngExt;
+
+const NODES: usize = 24;
+const COLUMNS: usize = 6;
+
+const DEFENCES: [Backbone; 7] = [
+    Backbone::Rung,
+    Backbone::SoftMedian,
+    Backbone::GnnGuard,
+    Backbone::ElasticGnn,
+    Backbone::EvenNet,
+    Backbone::AirGnn,
+    Backbone::GcnK,
+];
+
+/// A random graph with a node without edges, features that are no two alike, and pairs to join.
+fn scene() -> (Graph, Vec<(u32, u32)>) {
+    let rng = &mut stream(5, "defences test", 0);
+    let graph = generate::erdos_renyi(NODES, 0.15, 5).unwrap();
+    let own: Vec<(u32, u32)> = graph.edges().filter(|&(u, v)| u != 7 && v != 7).collect();
+    let values = (0..NODES * COLUMNS).map(|_| rng.random_range(-0.3f32..1.0)).collect();
+    let features = Features::Dense(DenseMatrix::new(NODES, COLUMNS, values).unwrap());
+    let graph = Graph::from_edges(NODES, own).unwrap().0.with_features(features).unwrap();
+    let apart = |&(u, v): &(u32, u32)| !graph.has_edge(u, v);
+    let pairs = [(0, 7), (7, 9), (1, 2), (3, 11), (4, 20), (5, 16), (8, 19), (2, 23), (10, 12), (6, 13)];
+    let candidates = pairs.into_iter().filter(apart).collect();
+    (graph, candidates)
+}
+
+fn model(backbone: Backbone) -> WhiteBox {
+    let mut config = NetworkConfig { hidden: 8, ..NetworkConfig::new(backbone) };
+    // Untrained scores are small: of the usual slack nothing would be left of what neighbours say.
+    if backbone == Backbone::AirGnn {
+        config.level = 0.02;
+    }
+    let network = Network::new(&config, &Shape::new(COLUMNS, 3, 1.0), 4).unwrap();
+    WhiteBox::new(network, OperatorChoice::Usual).unwrap()
+}
+
+fn relaxed(graph: &Graph, backbone: Backbone, candidates: &[(u32, u32)]) -> Relaxed {
+    let UsualOperator::Classical(kind) = backbone.usual_operator() else { panic!("{backbone} is not relaxable") };
+    Relaxed::new(graph, kind, candidates).unwrap()
+}
+
+fn scores(model: &WhiteBox, graph: &Graph, relaxed: &Relaxed, flips: &Tensor) -> Tensor {
+    let propagation = Propagation::from(relaxed.operator(flips).unwrap());
+    model.forward(&propagation, &model.input(graph).unwrap()).unwrap()
+}
+
+fn values(t: &Tensor) -> Vec<f32> {
+    t.flatten_all().unwrap().to_vec1().unwrap()
+}
+
+#[test]
+fn whole_flips_give_the_scores_of_the_flipped_graph() {
+    let (graph, candidates) = scene();
+    let rng = &mut stream(6, "defences test", 0);
+    for backbone in DEFENCES {
+        let (model, relaxed) = (model(backbone), relaxed(&graph, backbone, &candidates));
+        let count = relaxed.pairs().len();
+        for round in 0..20 {
+            let share = [0.0, 1.0, 0.2, 0.6][round.min(2 + round % 2)];
+            let flips: Vec<bool> = (0..count).map(|_| rng.random_bool(share)).collect();
+            let chosen: Vec<(u32, u32)> = (0..count).filter(|&i| flips[i]).map(|i| relaxed.pairs()[i]).collect();
+            let whole = flips.iter().map(|&f| f32::from(u8::from(f))).collect();
+            let whole = Tensor::from_vec(whole, count, &Device::Cpu).unwrap();
+            let found = values(&scores(&model, &graph, &relaxed, &whole));
+            let expected = model.scores(&flipped(&graph, &chosen).unwrap()).unwrap();
+            for (found, expected) in found.iter().zip(expected.data()) {
+                let off = (found - expected).abs();
+                assert!(off <= 1e-4 * (1.0 + expected.abs()), "{backbone} with {chosen:?}: {found}, not {expected}");
+            }
+        }
+    }
+}
+
+/// Differences are taken at flips between zero and one. Where the median is another node from one side to the other, or an edge comes
+/// to the threshold, there is no slope to compare with: few such places are allowed.
+#[test]
+fn gradients_to_flips_are_those_of_differences() {
+    let (graph, candidates) = scene();
+    for backbone in DEFENCES {
+        let (model, relaxed) = (model(backbone), relaxed(&graph, backbone, &candidates));
+        let count = relaxed.pairs().len();
+        let rng = &mut stream(7, "defences test", 0);
+        let at: Vec<f32> = (0..count).map(|_| rng.random_range(0.2..0.35)).collect();
+        let direction: Vec<f32> = (0..NODES * 3).map(|_| rng.random_range(-1.0..1.0)).collect();
+        let direction = Tensor::from_vec(direction, (NODES, 3), &Device::Cpu).unwrap();
+        let along = |flips: &Tensor| (scores(&model, &graph, &relaxed, flips) * &direction).unwrap();
+        let flips = Var::from_tensor(&Tensor::from_slice(&at, count, &Device::Cpu).unwrap()).unwrap();
+        let slopes = along(flips.as_tensor()).sum_all().unwrap().backward().unwrap();
+        let slopes = values(slopes.get(&flips).unwrap());
+        let moved = |i: usize, by: f32| -> f64 {
+            let mut at = at.clone();
+            at[i] += by;
+            values(&along(&Tensor::from_vec(at, count, &Device::Cpu).unwrap())).iter().map(|&x| f64::from(x)).sum()
+        };
+        let step = 5e-3;
+        let differences: Vec<f64> =
+            (0..count).map(|i| (moved(i, step) - moved(i, -step)) / (2.0 * f64::from(step))).collect();
+        let largest = differences.iter().fold(0f64, |m, d| m.max(d.abs()));
+        assert!(largest > 1e-3, "{backbone}: no flip matters");
+        let off = |(slope, d): &(&f32, &f64)| (f64::from(**slope) - **d).abs() > 0.02 * (largest + d.abs());
+        let wrong: Vec<(&f32, &f64)> = slopes.iter().zip(&differences).filter(off).collect();
+        let allowed = match backbone {
+            Backbone::SoftMedian | Backbone::GnnGuard => count / 5,
+            _ => 0,
+        };
+        assert!(wrong.len() <= allowed, "{backbone}: {} of {count} slopes are off: {wrong:?}", wrong.len());
+    }
+}
+
+/// Pairs that are not joined have a slope: an attacker is told where to begin.
+#[test]
+fn candidates_have_slopes_before_they_are_edges() {
+    let (graph, candidates) = scene();
+    for backbone in DEFENCES {
+        let (model, relaxed) = (model(backbone), relaxed(&graph, backbone, &candidates));
+        let flips = Tensor::zeros(relaxed.pairs().len(), gnarl::tensor::DType::F32, &Device::Cpu).unwrap();
+        let flips = Var::from_tensor(&flips).unwrap();
+        let spread = scores(&model, &graph, &relaxed, flips.as_tensor()).sqr().unwrap().sum_all().unwrap();
+        let slopes = values(spread.backward().unwrap().get(&flips).unwrap());
+        assert!(slopes.iter().all(|s| s.is_finite()), "{backbone}: {slopes:?}");
+        let felt = slopes[relaxed.num_edges()..].iter().filter(|s| **s != 0.0).count();
+        assert!(2 * felt >= candidates.len(), "{backbone}: {felt} of {} candidates matter", candidates.len());
+    }
+}
