@@ -3,8 +3,10 @@
 mod support;
 
 use gnarl::attack::gaussian::Gaussian;
+use gnarl::attack::grbcd::Grbcd;
 use gnarl::attack::pgd_features::PgdFeatures;
 use gnarl::attack::pgd_structure::PgdStructure;
+use gnarl::attack::prbcd::Prbcd;
 use gnarl::attack::random_flips::RandomFlips;
 use gnarl::attack::{Attack, Scene};
 use gnarl::classifier::Classifier;
@@ -76,11 +78,14 @@ fn runs(study: &AttackStudy, on: &Benchmark) -> gnarl::Result<Vec<AttackRun>> {
 
 /// Every attack of a set with this budget and little work.
 fn quick(budget: f64) -> Vec<Attack> {
-    let on_sets = Attack::all().filter(|attack| !attack.method().needs_node_classes());
+    let on_sets =
+        Attack::all().filter(|attack| !attack.method().needs_node_classes() && !attack.method().needs_training());
     let sized = |attack: Attack| attack.with(&[("budget".into(), budget.to_string())]).unwrap();
     let short = |attack: Attack| match attack {
         Attack::PgdFeatures(pgd) => PgdFeatures { steps: 8, ..pgd }.into(),
         Attack::PgdStructure(pgd) => PgdStructure { steps: 8, block: 40, roundings: 4, ..pgd }.into(),
+        Attack::Prbcd(prbcd) => Prbcd { epochs: 6, settling: 2, block: 40, roundings: 4, ..prbcd }.into(),
+        Attack::Grbcd(grbcd) => Grbcd { steps: 6, block: 40, ..grbcd }.into(),
         other => other,
     };
     on_sets.map(|attack| short(sized(attack))).collect()

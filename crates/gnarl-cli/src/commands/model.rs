@@ -210,6 +210,24 @@ impl ModelArgs {
         Self { model: vec![model], ..self.clone() }
     }
 
+    /// One of the models that were named, with those of the network's settings that it takes; one that none of them takes stays, to be refused.
+    pub fn one_of_several(&self, backbone: Backbone) -> Self {
+        let network: Vec<&str> = Model::sections()
+            .into_iter()
+            .filter(|section| section.axis.is_none())
+            .flat_map(|section| section.settings.iter().map(|setting| setting.flag).collect::<Vec<_>>())
+            .collect();
+        let fits =
+            |backbone: &Backbone, option: &Given| Model::new(*backbone).over(std::slice::from_ref(option)).is_ok();
+        let is_taken = |option: &Given| {
+            !network.contains(&option.0.as_str())
+                || fits(&backbone, option)
+                || !self.model.iter().any(|other| fits(other, option))
+        };
+        let options = self.options.0.iter().filter(|option| is_taken(option)).cloned().collect();
+        Self { options: ModelOptions(options), ..self.with_model(backbone) }
+    }
+
     /// The model that was described, with the recipe's settings where it is open.
     pub fn model(&self, dataset: &str, task: Task) -> anyhow::Result<Model> {
         self.model_with(dataset, task, |model| model)

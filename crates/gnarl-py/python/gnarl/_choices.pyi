@@ -4,7 +4,7 @@ from typing import Any
 
 from gnarl._axes import Choice, DefenseChoice, InferenceChoice
 
-__all__ = ["CGSO", "ADMPST", "ADMPALM", "Orthonormal", "Parseval", "RobustCRF", "Smoothing", "CleanCRF", "Retrain", "Gratin", "DropEdge", "DropNode", "FeatureMask", "Subgraph", "Submix", "ManifoldMixup", "Configuration", "Jaccard"]
+__all__ = ["CGSO", "ADMPST", "ADMPALM", "Orthonormal", "Parseval", "RobustCRF", "Smoothing", "CleanCRF", "Retrain", "Gratin", "DropEdge", "DropNode", "FeatureMask", "Subgraph", "Submix", "ManifoldMixup", "Configuration", "Jaccard", "Svd"]
 
 class CGSO(Choice):
     def __init__(self, *, centrality: Any = None, init: Any = None) -> None: ...
@@ -113,3 +113,7 @@ class Configuration(Choice):
 class Jaccard(DefenseChoice):
     def __init__(self, *, threshold: Any = None) -> None: ...
     threshold: Any
+
+class Svd(DefenseChoice):
+    def __init__(self, *, rank: Any = None) -> None: ...
+    rank: Any

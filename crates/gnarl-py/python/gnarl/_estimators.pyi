@@ -54,6 +54,7 @@ class NodeClassifier(_Estimator):
         orthogonal_start: bool | None = None,
         noise: str | float | None = None,
         gain: bool | None = None,
+        level: str | float | None = None,
         readout: str | float | None = None,
         head_dropout: str | float | None = None,
         centrality: str | float | None = None,
@@ -83,6 +84,7 @@ class NodeClassifier(_Estimator):
         strength: str | float | None = None,
         copies: str | float | None = None,
         jaccard_threshold: str | float | None = None,
+        svd_rank: str | float | None = None,
         epochs: int | None = None,
         lr: str | float | None = None,
         exponent_lr: str | float | None = None,
@@ -119,6 +121,7 @@ class NodeClassifier(_Estimator):
     orthogonal_start: bool | None
     noise: str | float | None
     gain: bool | None
+    level: str | float | None
     readout: str | float | None
     head_dropout: str | float | None
     centrality: str | float | None
@@ -148,6 +151,7 @@ class NodeClassifier(_Estimator):
     strength: str | float | None
     copies: str | float | None
     jaccard_threshold: str | float | None
+    svd_rank: str | float | None
     epochs: int | None
     lr: str | float | None
     exponent_lr: str | float | None
@@ -196,6 +200,7 @@ class GraphClassifier(_Estimator):
         orthogonal_start: bool | None = None,
         noise: str | float | None = None,
         gain: bool | None = None,
+        level: str | float | None = None,
         readout: str | float | None = None,
         head_dropout: str | float | None = None,
         centrality: str | float | None = None,
@@ -225,6 +230,7 @@ class GraphClassifier(_Estimator):
         strength: str | float | None = None,
         copies: str | float | None = None,
         jaccard_threshold: str | float | None = None,
+        svd_rank: str | float | None = None,
         epochs: int | None = None,
         lr: str | float | None = None,
         exponent_lr: str | float | None = None,
@@ -262,6 +268,7 @@ class GraphClassifier(_Estimator):
     orthogonal_start: bool | None
     noise: str | float | None
     gain: bool | None
+    level: str | float | None
     readout: str | float | None
     head_dropout: str | float | None
     centrality: str | float | None
@@ -291,6 +298,7 @@ class GraphClassifier(_Estimator):
     strength: str | float | None
     copies: str | float | None
     jaccard_threshold: str | float | None
+    svd_rank: str | float | None
     epochs: int | None
     lr: str | float | None
     exponent_lr: str | float | None

@@ -106,9 +106,8 @@ impl Edges {
         }
         let vector =
             |node: usize| order[stored.row(node)].iter().map(|&k| (stored.indices()[k as usize], values[k as usize]));
-        let norms: Vec<f32> = (0..stored.num_rows())
-            .map(|u| vector(u).map(|(_, v)| v * v).sum::<f32>().sqrt().max(f32::MIN_POSITIVE))
-            .collect();
+        let norms: Vec<f32> =
+            (0..stored.num_rows()).map(|u| vector(u).map(|(_, v)| v * v).sum::<f32>().sqrt()).collect();
         let product = |u: usize, v: usize| {
             let (mut a, mut b) = (vector(u).peekable(), vector(v).peekable());
             let mut sum = 0f32;
@@ -123,7 +122,8 @@ impl Edges {
                     b.next();
                 }
             }
-            sum / (norms[u] * norms[v])
+            // A vector of nothing is like nothing.
+            if norms[u] > 0.0 && norms[v] > 0.0 { sum / norms[u] / norms[v] } else { 0.0 }
         };
         let mut found = vec![0f32; pattern.num_entries()];
         pattern.for_entry_blocks(&mut found, 1, |rows, found| {
