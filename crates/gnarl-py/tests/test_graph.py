@@ -231,3 +231,11 @@ def test_a_large_matrix_enters_quickly() -> None:
         best = min(best, time.perf_counter() - start)
     assert (graph.indices == both.indices).all() and graph.num_edges == both.nnz // 2
     assert best < 0.3
+
+
+def test_numbers_that_would_take_all_memory_are_refused() -> None:
+    with pytest.raises(ValueError, match="node id 2147483648 in 1 edges"):
+        gnarl.Graph([(0, 2**31)])
+    with pytest.raises(ValueError, match="GB of memory for nothing"):
+        gnarl.Graph([(0, 1)], num_nodes=2**31)
+    assert gnarl.Graph([(0, 1)], num_nodes=10**6).num_nodes == 10**6

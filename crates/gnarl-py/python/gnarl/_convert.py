@@ -218,6 +218,10 @@ def given_split(train: Any, val: Any, test: Any, count: int) -> Split | None:
     return _masks([train, val, test], count, "masks")[0]
 
 
+#: More nodes than this are believed only where there are edges in proportion.
+_MANY = 2**27
+
+
 def _edges(rows: Any, columns: Any, weight: Any, num_nodes: int | None) -> Graph:
     rows, columns = to_whole(rows, "edges"), to_whole(columns, "edges")
     if rows.shape != columns.shape or rows.ndim != 1:
@@ -226,8 +230,13 @@ def _edges(rows: Any, columns: Any, weight: Any, num_nodes: int | None) -> Graph
         if len(side) and int(side.min()) < 0:
             at = int(np.argmin(side))
             raise ValueError(f"edges: edge {at} has an end of {side[at]}; ids of nodes are at least 0")
+    believed = 100 * len(rows) + 1_000_001
     if num_nodes is None:
         num_nodes = max((int(side.max()) for side in (rows, columns) if len(side)), default=-1) + 1
+        if num_nodes > believed:
+            raise ValueError(f"edges: node id {num_nodes - 1} in {len(rows)} edges; number nodes 0, 1, 2, … without large gaps, or give num_nodes")
+    elif num_nodes > max(believed, _MANY):
+        raise ValueError(f"num_nodes: {num_nodes} nodes for {len(rows)} edges would take {16 * num_nodes / 1e9:.0f} GB of memory for nothing")
     if weight is not None:
         weight = to_array(weight, "edge_weight")
         if weight.ndim == 2 and weight.shape[1] == 1:
