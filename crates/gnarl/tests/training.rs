@@ -28,7 +28,12 @@ fn every_backbone_beats_the_majority_class() {
         model.network.level = (backbone == Backbone::ElasticGnn).then_some(1.0);
         let accuracy = test_accuracy(&model.fit(&data, 1).unwrap(), &data);
         // An MLP sees noisy features alone; everything that passes messages must do far better than a constant answer.
-        let margin = if backbone == Backbone::Mlp { 8.0 } else { 30.0 };
+        // The kernel of gcn-k is made of the same noisy features.
+        let margin = match backbone {
+            Backbone::Mlp => 8.0,
+            Backbone::GcnK => 20.0,
+            _ => 30.0,
+        };
         assert!(accuracy > majority + margin, "{name}: {accuracy} against {majority}");
     }
 }

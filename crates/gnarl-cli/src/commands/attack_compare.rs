@@ -60,7 +60,7 @@ impl Asked<'_> {
             Some(_) => models.push(("spec".into(), args.model.model_with(&data.name, task, settle)?)),
             None => {
                 for &backbone in &args.model.model {
-                    let model = args.model.one_of_several(backbone).model_with(&data.name, task, settle)?;
+                    let model = args.model.one_of_several(backbone, task).model_with(&data.name, task, settle)?;
                     models.push((backbone.to_string(), model));
                 }
             }

@@ -211,14 +211,15 @@ impl ModelArgs {
     }
 
     /// One of the models that were named, with those of the network's settings that it takes; one that none of them takes stays, to be refused.
-    pub fn one_of_several(&self, backbone: Backbone) -> Self {
+    pub fn one_of_several(&self, backbone: Backbone, task: Task) -> Self {
         let network: Vec<&str> = Model::sections()
             .into_iter()
             .filter(|section| section.axis.is_none())
             .flat_map(|section| section.settings.iter().map(|setting| setting.flag).collect::<Vec<_>>())
             .collect();
-        let fits =
-            |backbone: &Backbone, option: &Given| Model::new(*backbone).over(std::slice::from_ref(option)).is_ok();
+        let fits = |backbone: &Backbone, option: &Given| {
+            Model::new(*backbone).over(std::slice::from_ref(option)).is_ok_and(|model| model.plan(task).is_ok())
+        };
         let is_taken = |option: &Given| {
             !network.contains(&option.0.as_str())
                 || fits(&backbone, option)
