@@ -1,7 +1,7 @@
 //! Metattack (Zügner and Günnemann 2019): flips of edges that spoil the training itself, by the derivative of the trained model's loss with
 //! respect to the graph it is trained on.
 //!
-//! For each flip the linear surrogate ([`linear`](super::linear)) is trained anew on the graph so far, and the derivative of its loss is taken
+//! For each flip the linear surrogate (`linear`) is trained anew on the graph so far, and the derivative of its loss is taken
 //! through every step of that training to every pair of nodes. Meta-Self climbs the loss of unlabelled nodes with the classes that
 //! the surrogate gave them on the clean graph, Meta-Train that of the training nodes.
 //!

@@ -1,10 +1,10 @@
 //! Nettack (Zügner et al. 2018): each target is misled by the flips at its own edges, and of its own binary features, that the linear
-//! surrogate ([`linear`](super::linear)) finds worst.
+//! surrogate (`linear`) finds worst.
 //!
 //! Of every pair with the target the scores after a flip are known exactly at the cost of a few sums: with `Z = X W₁ W₂`, degrees
 //! `d` that count the node itself and `s_k = Σ_{j ∈ N[k]} Z_j / √d_j`, the target's scores are `d_v^-1/2 Σ_{k ∈ N[v]} s_k / d_k`, and a flip changes d
 //! at two nodes and one term. A flip is allowed where degrees stay those of the same power law
-//! ([`degrees`](super::degrees)) and nobody loses their last edge; a feature may come where it occurs together with enough of the target's own.
+//! (`degrees`) and nobody loses their last edge; a feature may come where it occurs together with enough of the target's own.
 //!
 //! Targets are attacked one after the other on one graph, as the published attacked graphs were made, each with its own budget.
 
