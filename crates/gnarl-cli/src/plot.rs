@@ -33,14 +33,24 @@ pub trait Figure {
 type Canvas<B> = DrawingArea<B, Shift>;
 type Drawn<B> = Result<(), DrawingAreaErrorKind<<B as DrawingBackend>::ErrorType>>;
 
+/// The file of that ending beside others of one stem, whose own dots stay.
+fn with_ending(stem: &Path, ending: &str) -> PathBuf {
+    let mut name = stem.as_os_str().to_os_string();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Writes the numbers as `stem.csv` and the figure beside them, and returns the names of all three.
+pub fn write_with_table(figure: &impl Figure, csv: String, stem: &Path) -> anyhow::Result<Vec<String>> {
+    let table = with_ending(stem, ".csv");
+    output::write_whole(&table, csv)?;
+    let drawn = write(figure, stem)?;
+    Ok(std::iter::once(table).chain(drawn).map(|file| file.display().to_string()).collect())
+}
+
 /// Writes `stem.svg` and `stem.png` and returns their names.
 pub fn write(figure: &impl Figure, stem: &Path) -> anyhow::Result<[PathBuf; 2]> {
-    let with = |ending: &str| {
-        let mut name = stem.as_os_str().to_os_string();
-        name.push(ending);
-        PathBuf::from(name)
-    };
-    let files = [with(".svg"), with(".png")];
+    let files = [with_ending(stem, ".svg"), with_ending(stem, ".png")];
     output::write_whole(&files[0], svg(figure)?)?;
     output::write_whole(&files[1], png(figure)?)?;
     Ok(files)

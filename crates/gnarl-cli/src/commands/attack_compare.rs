@@ -1,7 +1,7 @@
 //! `gnarl attack` with several models or budgets: one table, one curve a model.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use gnarl::attack::Attack;
 use gnarl::model::Model;
@@ -128,12 +128,7 @@ impl CompareReport {
     }
 
     fn write(&mut self, stem: &Path) -> anyhow::Result<()> {
-        let mut name = stem.as_os_str().to_os_string();
-        name.push(".csv");
-        let csv = PathBuf::from(name);
-        output::write_whole(&csv, self.csv())?;
-        let drawn = plot::write(&self.chart(), stem)?;
-        self.files = std::iter::once(csv).chain(drawn).map(|file| file.display().to_string()).collect();
+        self.files = plot::write_with_table(&self.chart(), self.csv(), stem)?;
         Ok(())
     }
 

@@ -275,12 +275,7 @@ impl RobustnessReport {
     }
 
     fn write(&mut self, stem: &Path) -> anyhow::Result<()> {
-        let mut name = stem.as_os_str().to_os_string();
-        name.push(".csv");
-        let csv = PathBuf::from(name);
-        output::write_whole(&csv, self.csv())?;
-        let drawn = plot::write(&self.chart(), stem)?;
-        self.files = std::iter::once(csv).chain(drawn).map(|file| file.display().to_string()).collect();
+        self.files = plot::write_with_table(&self.chart(), self.csv(), stem)?;
         Ok(())
     }
 

@@ -125,13 +125,22 @@ fn node((graph, report): (Graph, BuildReport)) -> (Content, BuildReport) {
     (Content::Graph(graph), report)
 }
 
+/// A dot is part of a file's name, but also of the rates in the names of attacked graphs.
 fn looks_like_a_path(name: &str) -> bool {
-    name.contains(['/', '\\', '.']) || Path::new(name).exists()
+    let is_rate = name.to_lowercase().contains("-metattack-");
+    name.contains(['/', '\\']) || (name.contains('.') && !is_rate) || Path::new(name).exists()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rate_that_is_not_there_is_no_path() {
+        let e = load("cora-metattack-0.3", Path::new("."), 0).unwrap_err().to_string();
+        assert!(e.contains("unknown dataset 'cora-metattack-0.3'; did you mean cora-metattack-0"), "{e}");
+        assert!(!load("no-such.csv", Path::new("."), 0).unwrap_err().to_string().contains("unknown dataset"));
+    }
 
     #[test]
     fn the_folder_given_comes_before_the_variable_before_the_platform() {
