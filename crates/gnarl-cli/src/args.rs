@@ -15,6 +15,7 @@ use crate::commands::cluster::ClusterArgs;
 use crate::commands::data::DataCommand;
 use crate::commands::energy::EnergyArgs;
 use crate::commands::predict::PredictArgs;
+use crate::commands::report::ReportArgs;
 use crate::commands::reproduce::ReproduceArgs;
 use crate::commands::robustness::RobustnessArgs;
 use crate::commands::spectrum::SpectrumArgs;
@@ -65,8 +66,10 @@ pub enum Command {
     /// How long things take here
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Run a table of the thesis and print our figures beside it
+    /// Run tables of the thesis and print our figures beside them
     Reproduce(ReproduceArgs),
+    /// What holds of the thesis: every claim with a verdict, every table, on one page
+    Report(ReportArgs),
 }
 
 /// Answers a command line that clap did not accept: help and version as asked, anything else in one line.

@@ -88,6 +88,7 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
             output::print(global, commands::growth::growth(global, args)?)
         }
         Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
+        Some(Command::Report(args)) => output::print(global, commands::report::run(args)?),
     }
 }
 

@@ -18,7 +18,7 @@ fn density_named(name: &str, components: Option<&str>) -> PyResult<Density> {
     let density: Density = name.parse().map_err(raised_by_graph)?;
     let Some(components) = components else { return Ok(density) };
     if !density.takes_components() {
-        return Err(wrong(format!("components: belongs to mixture, and the density is {density}")));
+        return Err(wrong(format!("components: belongs to mixtures, and the density is {density}")));
     }
     let components: Components = components.parse().map_err(raised_by_graph)?;
     Ok(density.with_components(components))
@@ -82,7 +82,10 @@ impl PyDensity {
                 self.fitted.dim()
             )));
         }
-        Ok(PyArray1::from_iter(py, (0..points.num_rows()).map(|i| self.fitted.log_density(points.row(i)))))
+        let logs: Option<Vec<f64>> = (0..points.num_rows()).map(|i| self.fitted.log_density(points.row(i))).collect();
+        let logs =
+            logs.ok_or_else(|| wrong(format!("{} draws vectors and cannot say how likely one is here", self.name)))?;
+        Ok(PyArray1::from_vec(py, logs))
     }
 
     /// How the fit went, as JSON.

@@ -1,6 +1,10 @@
-//! Mixtures against scikit-learn, from the same start, and shrunken covariances (`tests/golden/make_mixtures.py`).
+//! Densities against scikit-learn and SciPy: mixtures from the same start, shrunken covariances, kernels, copulas (`tests/golden/make_mixtures.py`).
 
-use gnarl::augment::density::{FittedDensity, GaussianMixture, MixtureSettings, gaussian, shared, shrunken};
+use gnarl::augment::density::copula::GaussianCopula;
+use gnarl::augment::density::kernel::KernelDensity;
+use gnarl::augment::density::{
+    FittedDensity, GaussianMixture, MixtureSettings, gaussian, shared, shrunken, variational,
+};
 use gnarl_graph::DenseMatrix;
 use serde::Deserialize;
 
@@ -8,6 +12,104 @@ use serde::Deserialize;
 struct Golden {
     mixtures: Vec<Case>,
     covariances: Vec<Shrunken>,
+    variational: Vec<Variational>,
+    kernels: Vec<Kernel>,
+    copulas: Vec<Copula>,
+}
+
+#[derive(Deserialize)]
+struct Variational {
+    name: String,
+    components: usize,
+    points: Vec<Vec<f64>>,
+    clusters: Vec<u32>,
+    weights: Vec<f64>,
+    means: Vec<Vec<f64>>,
+    covariances: Vec<Vec<Vec<f64>>>,
+    iterations: usize,
+    lower_bound: f64,
+    log_likelihood: f64,
+}
+
+#[derive(Deserialize)]
+struct Kernel {
+    name: String,
+    points: Vec<Vec<f64>>,
+    bandwidth: f64,
+    left_out: f64,
+    queries: Vec<Vec<f64>>,
+    log_densities: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Copula {
+    name: String,
+    points: Vec<Vec<f64>>,
+    correlation: Vec<Vec<f64>>,
+    queries: Vec<Vec<f64>>,
+    log_densities: Vec<f64>,
+}
+
+fn golden() -> Golden {
+    serde_json::from_str(include_str!("golden/mixtures.json")).unwrap()
+}
+
+fn matrix(rows: &[Vec<f64>]) -> DenseMatrix<f64> {
+    DenseMatrix::new(rows.len(), rows[0].len(), rows.concat()).unwrap()
+}
+
+/// To what the λ on the prior's diagonal, which keeps constant coordinates from being flat, may cost.
+fn assert_near(got: &[f64], expected: &[f64], what: &str) {
+    assert_eq!(got.len(), expected.len(), "{what}");
+    for (g, e) in got.iter().zip(expected) {
+        assert!((g - e).abs() <= 1e-5 * (1.0 + e.abs()), "{what}: {g}, not {e}");
+    }
+}
+
+#[test]
+fn variational_mixtures_agree_with_scikit_learn() {
+    let cases = golden().variational;
+    assert_eq!(cases.len(), 3);
+    for case in cases {
+        let name = &case.name;
+        let settings = MixtureSettings::new(case.components);
+        let fitted = variational::fit_from(&matrix(&case.points), &settings, &case.clusters).unwrap();
+        for (k, component) in fitted.components().iter().enumerate() {
+            assert_near(&[component.weight], &[case.weights[k]], name);
+            assert_near(&component.mean, &case.means[k], name);
+            assert_near(&component.covariance, &case.covariances[k].concat(), name);
+        }
+        let report = fitted.report();
+        assert_eq!(report.curve.len(), case.iterations, "{name}");
+        assert_near(&[*report.curve.last().unwrap()], &[case.lower_bound], name);
+        let mean = case.points.iter().map(|x| fitted.log_density(x)).sum::<f64>() / case.points.len() as f64;
+        assert_near(&[mean], &[case.log_likelihood], name);
+    }
+}
+
+#[test]
+fn kernels_agree_with_scikit_learn() {
+    let cases = golden().kernels;
+    assert_eq!(cases.len(), 2);
+    for case in cases {
+        let fitted = KernelDensity::fit(&matrix(&case.points), 1).unwrap();
+        assert_close(&[fitted.bandwidth()], &[case.bandwidth], &case.name);
+        assert_close(&[fitted.report().log_likelihood()], &[case.left_out], &case.name);
+        let logs: Vec<f64> = case.queries.iter().map(|x| fitted.log_density(x).unwrap()).collect();
+        assert_close(&logs, &case.log_densities, &case.name);
+    }
+}
+
+#[test]
+fn copulas_agree_with_scipy() {
+    let cases = golden().copulas;
+    assert_eq!(cases.len(), 2);
+    for case in cases {
+        let fitted = GaussianCopula::fit(&matrix(&case.points)).unwrap();
+        assert_near(fitted.correlation(), &case.correlation.concat(), &case.name);
+        let logs: Vec<f64> = case.queries.iter().map(|x| fitted.log_density(x).unwrap()).collect();
+        assert_near(&logs, &case.log_densities, &case.name);
+    }
 }
 
 #[derive(Deserialize)]
@@ -42,7 +144,7 @@ fn assert_close(got: &[f64], expected: &[f64], what: &str) {
 
 #[test]
 fn agrees_with_scikit_learn() {
-    let golden: Golden = serde_json::from_str(include_str!("golden/mixtures.json")).unwrap();
+    let golden = golden();
     assert_eq!(golden.mixtures.len(), 4);
     for case in golden.mixtures {
         let name = &case.name;
@@ -66,7 +168,7 @@ fn agrees_with_scikit_learn() {
 
 #[test]
 fn covariances_shrink_as_in_scikit_learn() {
-    let golden: Golden = serde_json::from_str(include_str!("golden/mixtures.json")).unwrap();
+    let golden = golden();
     assert_eq!(golden.covariances.len(), 4);
     assert!(
         golden.covariances.iter().any(|case| case.share > 0.3)

@@ -14,6 +14,7 @@ pub mod growth;
 mod influence;
 mod model;
 pub mod predict;
+pub mod report;
 pub mod reproduce;
 pub mod robustness;
 pub mod spectrum;

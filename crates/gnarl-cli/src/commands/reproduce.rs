@@ -1,4 +1,4 @@
-//! `gnarl reproduce`: a table of the thesis, ours beside it.
+//! `gnarl reproduce`: a table of the thesis, ours beside it, or many at once.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -7,12 +7,13 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::thesis::Property;
 use gnarl::thesis::Recipe;
+use gnarl::thesis::kept::Kept;
 use gnarl::thesis::report::{
     CellReport, Difference, Pair, Part, Report as TableReport, RowReport, Status, Thesis, recipe_name,
 };
 use gnarl::thesis::table::NODES;
 use gnarl::thesis::work::Work;
-use gnarl::thesis::{Progress, RunnerWatch, Settings, reproduce, tables, with_stored};
+use gnarl::thesis::{Progress, RunnerWatch, Settings, Shard, reproduce_all, tables, with_stored};
 use gnarl_graph::Error;
 use serde::Serialize;
 
@@ -25,7 +26,7 @@ use crate::{interrupt, progress};
 /// `gnarl reproduce`
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
-    /// A label of `gnarl reproduce list`, with or without its prefix
+    /// A label of `gnarl reproduce list`, with or without its prefix; several with commas, chapters (ch3), or all
     pub table: String,
     /// Folder for the results; cells that are finished are kept there, and the same command continues from them
     #[arg(long, value_name = "DIR", default_value = "gnarl-results")]
@@ -45,6 +46,15 @@ pub struct ReproduceArgs {
     /// Run the rows with this in their name
     #[arg(long, value_name = "TEXT")]
     pub rows: Option<String>,
+    /// Run a part of the cells, as in 2/3; the folders of all parts are put together by copying
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    /// Say how many cells there are and how long they would take, and run none
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Also keep the figures of each table in short, as TABLE.json in this folder; `gnarl report` reads them
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
 }
 
 /// Whose settings to train with.
@@ -79,6 +89,70 @@ pub enum ReproduceReport {
     },
     /// A table.
     Table(Box<Reproduced>),
+    /// Several.
+    Tables(Box<Several>),
+    /// What would be done.
+    Plan(Planned),
+}
+
+/// What a reproduction would do.
+#[derive(Debug, Serialize)]
+pub struct Planned {
+    tables: usize,
+    cells: usize,
+    /// Of an earlier run, or of another shard.
+    done: usize,
+    /// Of an earlier run with other numerics; they would be run again.
+    stale: usize,
+    /// Judged by cells that were timed; none where there are none.
+    seconds_left: Option<f64>,
+}
+
+/// Several reproduced tables.
+#[derive(Debug, Serialize)]
+pub struct Several {
+    tables: Vec<Summary>,
+    /// Cells of all tables together, each once; those of one table may be another's, too.
+    cells: usize,
+    interrupted: bool,
+    /// Seconds of this run.
+    seconds: f64,
+    out: String,
+}
+
+/// How far a table is.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    table: &'static str,
+    cells: usize,
+    measured: usize,
+    holes: usize,
+    failed: usize,
+    not_run: usize,
+    /// Seconds of its cells, one after another, whenever they were run.
+    cell_seconds: f64,
+    /// What failed, and why.
+    failures: Vec<String>,
+}
+
+impl Summary {
+    fn of(report: &TableReport) -> Self {
+        let all = || report.rows.iter().flat_map(|row| row.cells.iter().map(move |cell| (row, cell)));
+        let count = |status: Status| all().filter(|(_, cell)| cell.status == status).count();
+        let failed = all().filter(|(_, cell)| cell.status == Status::Failed);
+        Self {
+            table: report.table,
+            cells: report.cells,
+            measured: count(Status::Measured),
+            holes: count(Status::Hole),
+            failed: count(Status::Failed),
+            not_run: count(Status::NotRun),
+            cell_seconds: all().filter_map(|(_, cell)| cell.ours.as_ref()).map(|ours| ours.seconds).sum(),
+            failures: failed
+                .map(|(row, cell)| format!("{}, {} on {}: {}", report.table, row.label, cell.dataset, message(cell)))
+                .collect(),
+        }
+    }
 }
 
 /// A table that can be reproduced.
@@ -106,8 +180,12 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     if args.table.eq_ignore_ascii_case("list") {
         return Ok(ReproduceReport::List { tables: list() });
     }
-    let table = tables::find(&args.table)?;
-    if !table.is_trained() && (args.runs.is_some() || args.recipe.is_some()) {
+    let chosen = tables::select(&args.table)?;
+    let is_one = !args.table.contains(',') && tables::find(&args.table).is_ok();
+    if let (true, [table]) = (is_one, &chosen[..])
+        && !table.is_trained()
+        && (args.runs.is_some() || args.recipe.is_some())
+    {
         let what = format!("{} trains nothing: --runs and --recipe do not apply", table.name);
         return Err(Error::argument("reproduce", what).into());
     }
@@ -122,13 +200,48 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         },
         columns: args.columns.clone(),
         rows: args.rows.clone(),
+        shard: args.shard,
         ..Settings::new(data_dir, args.out.clone())
     };
-    let bar = progress::cells(table.short_name());
+    // Of many tables, those that have none of the rows or columns asked for are left out; of one, that is a mistake.
+    let fits = |table: &&gnarl::thesis::Table| is_one || gnarl::thesis::dry_run(&[table], &settings).is_ok();
+    let chosen: Vec<&'static gnarl::thesis::Table> = chosen.into_iter().filter(fits).collect();
+    if chosen.is_empty() {
+        return Err(Error::argument("reproduce", "none of the tables has such rows and columns").into());
+    }
+    let planned = gnarl::thesis::dry_run(&chosen, &settings)?;
+    if args.dry_run {
+        let Progress { done, total, stale, seconds_left, .. } = planned;
+        return Ok(ReproduceReport::Plan(Planned { tables: chosen.len(), cells: total, done, stale, seconds_left }));
+    }
+    let bar = progress::cells(&args.table);
     let tell = |p: &Progress| progress::show_cells(&bar, p);
-    let report = reproduce(table, &settings, &RunnerWatch { on_cell: &tell, stop: interrupt::flag() })?;
+    let start = std::time::Instant::now();
+    let reports = reproduce_all(&chosen, &settings, &RunnerWatch { on_cell: &tell, stop: interrupt::flag() })?;
     bar.finish_and_clear();
+    let mut shown = Vec::new();
+    for (table, report) in chosen.iter().zip(reports) {
+        shown.push(write(table, &settings, report, args)?);
+    }
+    if is_one {
+        return Ok(ReproduceReport::Table(Box::new(shown.swap_remove(0))));
+    }
+    Ok(ReproduceReport::Tables(Box::new(Several {
+        interrupted: interrupt::flag().load(std::sync::atomic::Ordering::Relaxed),
+        tables: shown.iter().map(|shown| Summary::of(&shown.report)).collect(),
+        cells: planned.total,
+        seconds: start.elapsed().as_secs_f64(),
+        out: args.out.display().to_string(),
+    })))
+}
 
+/// Writes the files of a table; gives what is shown of it.
+fn write(
+    table: &'static gnarl::thesis::Table,
+    settings: &Settings,
+    report: TableReport,
+    args: &ReproduceArgs,
+) -> anyhow::Result<Reproduced> {
     let name = |ending: &str| args.out.join(format!("{}.{ending}", table.short_name()));
     let names = [name("csv"), name("json"), name("html")];
     let reproduced = |report| Reproduced {
@@ -137,10 +250,13 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         files: names.iter().map(|file| file.display().to_string()).collect(),
     };
     // The files hold every finished cell, also of columns and rows that were not asked for this time.
-    let whole = reproduced(with_stored(table, &settings, &report)?);
+    let whole = reproduced(with_stored(table, settings, &report)?);
     let json = serde_json::to_string_pretty(&whole)? + "\n";
     for (file, content) in names.iter().zip([whole.report.csv(), json, whole.page()?]) {
         output::write_whole(file, &content)?;
+    }
+    if let Some(folder) = &args.results {
+        Kept::of(&whole.report).write(table, folder)?;
     }
     let mut shown = reproduced(report);
     for recipe in whole.report.recipes() {
@@ -150,7 +266,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
             shown.files.extend(plot::write(&drawing, &stem)?.map(|file| file.display().to_string()));
         }
     }
-    Ok(ReproduceReport::Table(Box::new(shown)))
+    Ok(shown)
 }
 
 fn list() -> Vec<Listed> {
@@ -168,6 +284,8 @@ impl Report for ReproduceReport {
     fn text(&self) -> String {
         match self {
             ReproduceReport::Table(reproduced) => reproduced.text(),
+            ReproduceReport::Tables(several) => several.text(),
+            ReproduceReport::Plan(planned) => planned.text(),
             ReproduceReport::List { tables } => {
                 let mut table = output::table(&["table", ">rows", ">datasets", "what", "where"]);
                 for t in tables {
@@ -177,6 +295,43 @@ impl Report for ReproduceReport {
                 output::render(&table)
             }
         }
+    }
+}
+
+impl Planned {
+    fn text(&self) -> String {
+        let left = self.cells - self.done;
+        let time = match self.seconds_left {
+            Some(_) if left == 0 => String::new(),
+            Some(seconds) => format!(
+                ", about {} with these threads",
+                indicatif::HumanDuration(std::time::Duration::from_secs_f64(seconds.min(1e9)))
+            ),
+            None => ", and none was timed yet to judge how long they take".to_string(),
+        };
+        let stale = if self.stale > 0 { format!(" ({} with older numerics)", self.stale) } else { String::new() };
+        format!("{} tables, {} cells: {} done, {left} to run{stale}{time}\n", self.tables, self.cells, self.done)
+    }
+}
+
+impl Several {
+    fn text(&self) -> String {
+        let mut table = output::table(&["table", ">cells", ">measured", ">holes", ">failed", ">not run", ">seconds"]);
+        for t in &self.tables {
+            let counts = [t.cells, t.measured, t.holes, t.failed, t.not_run].map(|count| count.to_string());
+            let fields = std::iter::once(t.table.to_string()).chain(counts);
+            table.add_row(fields.chain([format!("{:.0}", t.cell_seconds)]));
+        }
+        let mut text = output::render(&table) + "\n";
+        for failure in self.tables.iter().flat_map(|t| &t.failures) {
+            text += &format!("failed: {failure}\n");
+        }
+        text +=
+            &format!("{} cells, shared ones once; seconds are those of cells, whenever they were run\n", self.cells);
+        if self.interrupted {
+            text += "interrupted: what is done is stored; the same command continues\n";
+        }
+        text + &format!("written: {}\n", self.out)
     }
 }
 

@@ -286,7 +286,8 @@ def rewire(graph: Any, share: float, *, random_state: Any = None) -> Graph:
 def density(
     X: Any, kind: str = "mixture", *, components: int | str | None = None, random_state: Any = None, n_jobs: int | None = None
 ) -> _gnarl.Density:
-    """A density fitted to the rows of a matrix: ``mixture`` (of Gaussians, as many as BIC asks for), ``shrunken`` or ``shared``.
+    """A density fitted to the rows of a matrix: ``mixture`` (of Gaussians, as many as BIC asks for), ``variational``,
+    ``shrunken``, ``shared``, ``kernel``, ``copula`` or ``gan``; the last draws and has no ``log_density``.
 
     >>> import numpy as np
     >>> fitted = density(np.random.default_rng(0).normal(size=(200, 2)), "shrunken")

@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | [`transform`] | the interface of everything that makes one graph into another, once or anew in every epoch |
 //! | [`corruption`] | edges of training graphs removed and added at random |
-//! | [`drop_edge`], [`drop_node`], [`feature_mask`], [`subgraph`], [`submix`], [`configuration`] | augmentations in graph space, one each |
+//! | [`drop_edge`], [`drop_node`], [`feature_mask`], [`subgraph`], [`submix`], [`configuration`], [`g_mixup`] | augmentations in graph space, one each |
+//! | [`graphon`] | what the graphs of a class have in common |
 //! | [`manifold_mixup`] | latent vectors mixed while training |
 //! | [`density`] | densities of latent vectors |
 //! | [`gratin`] | new latent vectors drawn from a density for each class |
@@ -22,6 +23,8 @@ pub mod draws;
 pub mod drop_edge;
 pub mod drop_node;
 pub mod feature_mask;
+pub mod g_mixup;
+pub mod graphon;
 pub mod gratin;
 pub mod influence;
 pub mod manifold_mixup;
@@ -41,6 +44,8 @@ pub use draws::Draws;
 pub use drop_edge::DropEdge;
 pub use drop_node::DropNode;
 pub use feature_mask::FeatureMask;
+pub use g_mixup::GMixup;
+pub use graphon::Graphon;
 pub use gratin::Gratin;
 pub use manifold_mixup::ManifoldMixup;
 pub use retrain::Retrain;
@@ -61,6 +66,7 @@ gnarl_graph::choices! {
         SubMix(SubMix),
         ManifoldMixup(ManifoldMixup),
         Configuration(Configuration),
+        GMixup(GMixup),
     }
 }
 

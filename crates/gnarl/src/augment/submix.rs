@@ -7,7 +7,7 @@
 //! nodes by diffusion from the root where we grow at random.
 
 use gnarl_graph::random::Rng;
-use gnarl_graph::{CsrMatrix, DenseMatrix, Error, Features, Graph, Result};
+use gnarl_graph::{Error, Features, Graph, Result};
 use rand::RngExt;
 
 use gnarl_graph::names::{Choice, Setting};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Augmentation;
 use super::subgraph::grow;
-use super::transform::{COPIES, Copies, GraphTransform, check_share};
+use super::transform::{COPIES, Copies, GraphTransform, check_share, rows_of};
 
 /// Parts swapped between graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -102,31 +102,13 @@ fn exchange(graph: &Graph, partner: &Graph, out: &[u32], into: &[u32]) -> Result
         (None, None) => mixed,
         (Some(own), Some(others)) if own.num_cols() == others.num_cols() => {
             // For each node whose row it takes, and which.
-            let mut rows: Vec<(bool, usize)> = (0..n).map(|u| (false, u)).collect();
-            out.iter().zip(into).for_each(|(&u, &v)| rows[u as usize] = (true, v as usize));
-            mixed.with_features(pick_rows(own, others, &rows)?)?
+            let mut rows: Vec<(&Features, usize)> = (0..n).map(|u| (own, u)).collect();
+            out.iter().zip(into).for_each(|(&u, &v)| rows[u as usize] = (others, v as usize));
+            mixed.with_features(rows_of(own.num_cols(), &rows)?)?
         }
         _ => return Err(Error::argument("submix", "two graphs whose nodes do not carry the same features")),
     };
     Ok((mixed, share))
-}
-
-/// Row `i` is row `rows[i].1` of `others` where `rows[i].0`, else of `own`.
-fn pick_rows(own: &Features, others: &Features, rows: &[(bool, usize)]) -> Result<Features> {
-    if let (Features::Sparse(own), Features::Sparse(others)) = (own, others) {
-        let (mut offsets, mut indices, mut values) = (vec![0u64], Vec::new(), Vec::new());
-        for &(other, row) in rows {
-            let (at, value) = if other { others.row(row) } else { own.row(row) };
-            indices.extend_from_slice(at);
-            values.extend_from_slice(value);
-            offsets.push(indices.len() as u64);
-        }
-        return Ok(Features::Sparse(CsrMatrix::new(own.num_cols(), offsets, indices, values)?));
-    }
-    let (own, others) = (own.to_dense(), others.to_dense());
-    let data = rows.iter().flat_map(|&(other, row)| if other { others.row(row) } else { own.row(row) });
-    let data = data.copied().collect();
-    Ok(Features::Dense(DenseMatrix::new(rows.len(), own.num_cols(), data)?))
 }
 
 #[cfg(test)]
@@ -134,6 +116,7 @@ mod tests {
     use super::*;
     use gnarl_graph::generate;
     use gnarl_graph::random::stream;
+    use gnarl_graph::{CsrMatrix, DenseMatrix};
 
     fn numbered(graph: Graph, from: f32, sparse: bool) -> Graph {
         let data: Vec<f32> = (0..graph.num_nodes()).map(|i| from + i as f32).collect();

@@ -23,6 +23,55 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     fn apply_with(&self, graph: &Graph, _partner: &Graph, rng: &mut Rng) -> Result<(Graph, f64)> {
         Ok((self.apply(graph, rng)?, 0.0))
     }
+
+    /// What it learns from all training graphs and their classes before it makes copies of them; nothing for one that looks at a graph, or at two.
+    fn learn<'a>(&self, _graphs: &[&'a Graph], _classes: &[u32], _seed: u64) -> Result<Option<Box<dyn Taught + 'a>>> {
+        Ok(None)
+    }
+}
+
+/// A transform that has learned from the training graphs.
+pub trait Taught: Send + Sync {
+    /// The copy of a training graph where another may go into it, and that one's share of the label, 0 to 1; both by their positions.
+    fn copy(&self, graph: usize, partner: usize, rng: &mut Rng) -> Result<(Graph, f64)>;
+}
+
+/// Rows of features that each come from somewhere, of one width. Sparse where all of them are.
+pub(super) fn rows_of(width: usize, rows: &[(&Features, usize)]) -> Result<Features> {
+    if let Some(other) = rows.iter().find(|(from, _)| from.num_cols() != width) {
+        let what = format!("features of {} and of {width} columns in one graph", other.0.num_cols());
+        return Err(Error::argument("transform", what));
+    }
+    let sparse: Option<Vec<(&CsrMatrix<f32>, usize)>> = rows
+        .iter()
+        .map(|(from, row)| match from {
+            Features::Sparse(matrix) => Some((matrix, *row)),
+            Features::Dense(_) => None,
+        })
+        .collect();
+    if let Some(rows) = sparse {
+        let (mut offsets, mut indices, mut values) = (vec![0u64], Vec::new(), Vec::new());
+        for (matrix, row) in rows {
+            let (at, value) = matrix.row(row);
+            indices.extend_from_slice(at);
+            values.extend_from_slice(value);
+            offsets.push(indices.len() as u64);
+        }
+        return Ok(Features::Sparse(CsrMatrix::new(width, offsets, indices, values)?));
+    }
+    let mut data = Vec::with_capacity(rows.len() * width);
+    for (from, row) in rows {
+        match from {
+            Features::Dense(matrix) => data.extend_from_slice(matrix.row(*row)),
+            Features::Sparse(matrix) => {
+                let start = data.len();
+                data.resize(start + width, 0.0);
+                let (at, value) = matrix.row(*row);
+                at.iter().zip(value).for_each(|(&c, v)| data[start + c as usize] = *v);
+            }
+        }
+    }
+    Ok(Features::Dense(DenseMatrix::new(rows.len(), width, data)?))
 }
 
 /// Zero with this chance, else what keeps the mean of a sum.
@@ -83,6 +132,13 @@ pub(super) const COPIES: Setting = Setting::new(
     "each-epoch (new ones in every epoch, in the place of the training graphs) or fixed (one of each beside them) [default: each-epoch]",
 );
 
+/// The same of what is dear to make or learned from all graphs.
+pub(super) const COPIES_ONCE: Setting = Setting::new(
+    "copies",
+    "HOW",
+    "fixed (one of each beside the training graphs) or each-epoch (new ones in every epoch, in their place) [default: fixed]",
+);
+
 /// A transformed graph and its label.
 #[derive(Debug, Clone)]
 pub struct Copied {
@@ -101,16 +157,34 @@ pub fn transform_all(transform: &dyn GraphTransform, graphs: &[&Graph], seed: u6
     graphs.par_iter().enumerate().map(one).collect()
 }
 
-/// The same with a partner for each, drawn from all of them.
-pub fn copy_all(transform: &dyn GraphTransform, graphs: &[&Graph], seed: u64, epoch: usize) -> Result<Vec<Copied>> {
-    let seed = mix(seed ^ mix(epoch as u64));
-    let one = |(i, graph): (usize, &&Graph)| {
-        let partner = stream(seed, "partner", i as u64).random_range(0..graphs.len());
-        let rng = &mut stream(seed, "graph transform", i as u64);
-        let (graph, partner_share) = transform.apply_with(graph, graphs[partner], rng)?;
-        Ok(Copied { graph, partner, partner_share })
-    };
-    graphs.par_iter().enumerate().map(one).collect()
+/// Makes copies of training graphs, each with a partner drawn from all of them.
+pub struct Copier<'a> {
+    transform: &'a dyn GraphTransform,
+    graphs: &'a [&'a Graph],
+    taught: Option<Box<dyn Taught + 'a>>,
+    seed: u64,
+}
+
+impl<'a> Copier<'a> {
+    /// Learns what the transform learns from the graphs and their classes.
+    pub fn new(transform: &'a dyn GraphTransform, graphs: &'a [&'a Graph], classes: &[u32], seed: u64) -> Result<Self> {
+        Ok(Self { transform, graphs, taught: transform.learn(graphs, classes, seed)?, seed })
+    }
+
+    /// The copies of an epoch.
+    pub fn copies(&self, epoch: usize) -> Result<Vec<Copied>> {
+        let (graphs, seed) = (self.graphs, mix(self.seed ^ mix(epoch as u64)));
+        let one = |(i, graph): (usize, &&Graph)| {
+            let partner = stream(seed, "partner", i as u64).random_range(0..graphs.len());
+            let rng = &mut stream(seed, "graph transform", i as u64);
+            let (graph, partner_share) = match &self.taught {
+                Some(taught) => taught.copy(i, partner, rng)?,
+                None => self.transform.apply_with(graph, graphs[partner], rng)?,
+            };
+            Ok(Copied { graph, partner, partner_share })
+        };
+        graphs.par_iter().enumerate().map(one).collect()
+    }
 }
 
 #[cfg(test)]
@@ -146,7 +220,7 @@ mod tests {
             let graphs = [columns(generate::erdos_renyi(n, p, seed).unwrap()), columns(generate::erdos_renyi(m, p, !seed).unwrap())];
             let graphs: Vec<&Graph> = graphs.iter().collect();
             for (name, transform) in every_transform(s) {
-                let copies = copy_all(transform.method().transform().unwrap().0, &graphs, seed, 1).unwrap();
+                let copies = Copier::new(transform.method().transform().unwrap().0, &graphs, &[0, 1], seed).unwrap().copies(1).unwrap();
                 for (copy, original) in copies.iter().zip(&graphs) {
                     prop_assert!(is_simple(&copy.graph), "{}", name);
                     prop_assert!(copy.graph.num_nodes() <= original.num_nodes(), "{}", name);
@@ -166,11 +240,12 @@ mod tests {
         };
         let graphs: Vec<Graph> = (0..12).map(|i| columns(generate::erdos_renyi(15, 0.3, i).unwrap())).collect();
         let graphs: Vec<&Graph> = graphs.iter().collect();
+        let classes: Vec<u32> = (0..12).map(|i| i % 3).collect();
         for (name, transform) in every_transform(0.5) {
             let targets = |threads, seed, epoch| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let copies =
-                    pool.install(|| copy_all(transform.method().transform().unwrap().0, &graphs, seed, epoch)).unwrap();
+                let method = transform.method().transform().unwrap().0;
+                let copies = pool.install(|| Copier::new(method, &graphs, &classes, seed)?.copies(epoch)).unwrap();
                 let features = |g: &Graph| g.features().unwrap().to_dense().data().to_vec();
                 let of = |c: &Copied| (c.graph.targets().to_vec(), features(&c.graph), c.partner, c.partner_share);
                 copies.iter().map(of).collect::<Vec<_>>()
@@ -179,11 +254,10 @@ mod tests {
             assert_ne!(targets(1, 1, 1), targets(1, 2, 1), "{name}: the seed matters");
             assert_ne!(targets(1, 1, 1), targets(1, 1, 2), "{name}: so does the epoch");
         }
-        assert!(
-            copy_all(every_transform(0.5).next().unwrap().1.method().transform().unwrap().0, &[], 1, 1)
-                .unwrap()
-                .is_empty()
-        );
+        for (name, transform) in every_transform(0.5) {
+            let none = Copier::new(transform.method().transform().unwrap().0, &[], &[], 1).unwrap();
+            assert!(none.copies(1).unwrap().is_empty(), "{name}");
+        }
     }
 
     #[test]

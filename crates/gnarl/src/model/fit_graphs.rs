@@ -16,7 +16,7 @@ use super::heads::{self, TrainedClassifier, augmented_head};
 use super::options::FitOptions;
 use super::report::{FitReport, FreshHeadReport, refused};
 use super::{Plan, fit_graph_exits};
-use crate::augment::transform::{copy_all, transform_all};
+use crate::augment::transform::{Copier, transform_all};
 use crate::augment::{Copies, GraphTransform};
 use crate::classifier::{Classifier, WhiteBox};
 use crate::error::Result;
@@ -280,10 +280,13 @@ fn with_copies<T>(
     let originals: Vec<&Graph> = on.graphs.iter().map(|&g| &source.training[g as usize]).collect();
     let preparation = GraphPreparation::of(plan, scaler, source.node_features);
     let nanoseconds = AtomicU64::new(0);
+    let learning = Instant::now();
+    let copier = Copier::new(transform, &originals, on.classes, seed)?;
+    nanoseconds.fetch_add(learning.elapsed().as_nanos() as u64, Ordering::Relaxed);
     let make = |epoch: usize| {
         let start = Instant::now();
         let (mut graphs, mut mixed) = (Vec::with_capacity(2 * originals.len()), Vec::new());
-        for copy in copy_all(transform, &originals, seed, epoch)? {
+        for copy in copier.copies(epoch)? {
             mixed.push(MixedIn { class: on.classes[copy.partner], share: copy.partner_share });
             graphs.push(copy.graph);
         }

@@ -9,8 +9,11 @@ use super::recipe::Recipe;
 use crate::attack::Attack;
 use crate::attack::dice::Dice;
 use crate::attack::gaussian::Gaussian;
+use crate::attack::mettack::Mettack;
+use crate::attack::nettack::{Nettack, Parts};
 use crate::attack::pgd_features::PgdFeatures;
 use crate::attack::pgd_structure::PgdStructure;
+use crate::defense::{Defense, Jaccard, Svd, nothing};
 use crate::inference::{CleanCrf, Inference, RobustCrf};
 use crate::model::Model;
 use crate::nn::Backbone;
@@ -27,6 +30,8 @@ pub struct Subject {
     pub operator: OperatorChoice,
     /// What is asked of the weights.
     pub weights: WeightsChoice,
+    /// What is done to the graph first.
+    pub defense: Defense,
     /// Deviation of the noise on hidden representations while training.
     pub noise: f64,
     /// The recipe of the chapter, which is what the thesis' recipe means here.
@@ -36,7 +41,14 @@ pub struct Subject {
 impl Subject {
     /// A network as its chapter has it.
     pub const fn new(backbone: Backbone, chapter: Recipe) -> Self {
-        Self { backbone, operator: OperatorChoice::Usual, weights: WeightsChoice::Free(Free {}), noise: 0.0, chapter }
+        Self {
+            backbone,
+            operator: OperatorChoice::Usual,
+            weights: WeightsChoice::Free(Free {}),
+            defense: Defense::Nothing(nothing::Nothing {}),
+            noise: 0.0,
+            chapter,
+        }
     }
 
     /// With orthonormal weights, projected by an expansion of this order: GCORN, GIORN.
@@ -50,6 +62,16 @@ impl Subject {
         Self { weights: WeightsChoice::Parseval(Parseval { beta: 0.01 }), ..self }
     }
 
+    /// Without edges between nodes that are nothing alike: GCN-Jaccard, with the default of DeepRobust.
+    pub const fn jaccard(self) -> Self {
+        Self { defense: Defense::Jaccard(Jaccard { threshold: 0.01 }), ..self }
+    }
+
+    /// On a graph of few ranks: GNN-SVD, with the default of DeepRobust.
+    pub const fn svd(self) -> Self {
+        Self { defense: Defense::Svd(Svd { rank: 50 }), ..self }
+    }
+
     /// With noise on hidden representations: NoisyGCN. The thesis has no deviation; a tenth is within the range of its authors.
     pub const fn noisy(self) -> Self {
         Self { noise: 0.1, ..self }
@@ -58,7 +80,7 @@ impl Subject {
     /// The model on a dataset, with what the chapter's recipe says (the thesis' here) or another.
     pub(super) fn model(self, dataset: &str, recipe: Recipe, task: Task) -> (Recipe, Model) {
         let recipe = if recipe == Recipe::Thesis { self.chapter } else { recipe };
-        let mut model = Model::new(self.backbone).operator(self.operator).weights(self.weights);
+        let mut model = Model::new(self.backbone).operator(self.operator).weights(self.weights).defense(self.defense);
         if self.noise != 0.0 {
             model.network.noise = Some(self.noise);
         }
@@ -94,6 +116,12 @@ pub const PGD_OF_GRAPHS: Threat = against_input(Attack::PgdFeatures(PgdFeatures:
 pub const PGD_STRUCTURE: Threat = against_input(Attack::PgdStructure(PgdStructure::budget(0.1)));
 /// A tenth of the edges removed within classes and added between them.
 pub const DICE: Threat = against_input(Attack::Dice(Dice::budget(0.1)));
+
+/// Five flips of edges or features at each of forty targets.
+pub const NETTACK: Threat =
+    against_input(Attack::Nettack(Nettack { budget: 5, parts: Parts::Both, degree_test: true }));
+/// A tenth of the edges, so that training goes wrong.
+pub const METTACK: Threat = against_input(Attack::Mettack(Mettack::budget(0.1))).poisoning();
 
 /// The thesis' inference.
 pub const ROBUST_CRF: Inference = Inference::RobustCrf(RobustCrf::new());

@@ -2,7 +2,8 @@
 //!
 //! A finished cell is a file `HASH.json`, where the hash is that of its configuration. The file repeats the
 //! configuration, and a cell is taken from a file only where that is the one wanted, so that neither another setting nor a
-//! collision of hashes can lend a cell a figure that is not its own.
+//! collision of hashes can lend a cell a figure that is not its own. It also says which numerics made it: a cell of others is stale, and is run
+//! again where it stands.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -17,13 +18,12 @@ use super::table::Spec;
 use super::work::Work;
 use crate::error::{Error, Result};
 
-/// Raised when the same configuration comes to mean something else: older cells are then run again.
-const VERSION: u32 = 2;
+/// Raised when the same configuration comes to other figures: cells of an older number are then stale.
+pub const NUMERICS: u32 = 3;
 
 /// Everything that decides what a cell finds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellConfig {
-    version: u32,
     /// The dataset, by its registry name.
     pub dataset: String,
     /// What is done with it.
@@ -33,6 +33,7 @@ pub struct CellConfig {
 /// The content of a cell's file, as it is written.
 #[derive(Serialize)]
 struct Stored<'a> {
+    numerics: u32,
     config: &'a CellConfig,
     measured: &'a Measured,
 }
@@ -40,6 +41,9 @@ struct Stored<'a> {
 /// The same as it is read. Whose cell it is shows in the text of the configuration, which no setting has to be read back from.
 #[derive(Deserialize)]
 struct Kept {
+    /// Cells from before the number was written down have none.
+    #[serde(default)]
+    numerics: u32,
     config: serde_json::Value,
     measured: Measured,
 }
@@ -49,33 +53,47 @@ impl CellConfig {
     ///
     /// Fails for an attack whose budget means nothing, and for a share of corrupted edges that is none.
     pub fn new(spec: Spec, dataset: &str, recipe: Recipe, runs: usize, seed: u64) -> Result<Self> {
-        Ok(Self { version: VERSION, dataset: dataset.to_string(), work: Work::new(spec, dataset, recipe, runs, seed)? })
+        Ok(Self { dataset: dataset.to_string(), work: Work::new(spec, dataset, recipe, runs, seed)? })
     }
 
     /// Where it is kept under `folder`.
     pub fn file(&self, folder: &Path) -> Result<PathBuf> {
-        Ok(folder.join(format!("{:016x}.json", fnv1a(self.text()?.as_bytes()))))
+        Ok(folder.join(format!("{:016x}.json", self.hash()?)))
     }
 
-    fn text(&self) -> Result<String> {
+    /// A number that stands for it, the same everywhere.
+    pub(super) fn hash(&self) -> Result<u64> {
+        Ok(fnv1a(self.text()?.as_bytes()))
+    }
+
+    /// All of it.
+    pub(super) fn text(&self) -> Result<String> {
         serde_json::to_string(self).map_err(unserialisable)
     }
 
-    /// What an earlier run found for exactly this configuration; `None` where there is no such file, or it is broken or
+    /// What an earlier run found for exactly this configuration with these numerics; `None` where there is no such file, or it is broken, stale or
     /// belongs to another configuration.
     pub fn stored(&self, folder: &Path) -> Result<Option<Measured>> {
+        Ok(self.kept(folder)?.filter(|kept| kept.numerics == NUMERICS).map(|kept| kept.measured))
+    }
+
+    /// Whether it was run with other numerics.
+    pub fn is_stale(&self, folder: &Path) -> Result<bool> {
+        Ok(self.kept(folder)?.is_some_and(|kept| kept.numerics != NUMERICS))
+    }
+
+    fn kept(&self, folder: &Path) -> Result<Option<Kept>> {
         let Ok(text) = std::fs::read(self.file(folder)?) else { return Ok(None) };
         let own: serde_json::Value = serde_json::from_str(&self.text()?).map_err(unserialisable)?;
-        let kept = serde_json::from_slice::<Kept>(&text).ok();
-        Ok(kept.filter(|kept| kept.config == own).map(|kept| kept.measured))
+        Ok(serde_json::from_slice::<Kept>(&text).ok().filter(|kept| kept.config == own))
     }
 
     /// Keeps what was found, under a temporary name first: a file is there whole or not at all. Returns it as it will be
     /// read, where a number may differ in its last bit: a run that is continued prints what one in a go would have.
     pub fn store(&self, measured: Measured, folder: &Path) -> Result<Measured> {
         let file = self.file(folder)?;
-        let text =
-            serde_json::to_string_pretty(&Stored { config: self, measured: &measured }).map_err(unserialisable)?;
+        let stored = Stored { numerics: NUMERICS, config: self, measured: &measured };
+        let text = serde_json::to_string_pretty(&stored).map_err(unserialisable)?;
         gnarl_graph::files::write_atomically(&file, text.as_bytes())?;
         Ok(self.stored(folder)?.unwrap_or(measured))
     }
@@ -95,7 +113,7 @@ fn unserialisable(e: serde_json::Error) -> Error {
 }
 
 /// FNV-1a, 64 bits: the same on every machine and in every version, which the standard library's hasher does not promise.
-fn fnv1a(bytes: &[u8]) -> u64 {
+pub(super) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
@@ -158,6 +176,12 @@ mod tests {
         }
         let file = config.file(dir.path()).unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
+        let older = text.replace(&format!("\"numerics\": {NUMERICS}"), "\"numerics\": 2");
+        assert_ne!(older, text);
+        std::fs::write(&file, older).unwrap();
+        assert!(config.is_stale(dir.path()).unwrap() && config.stored(dir.path()).unwrap().is_none());
+        std::fs::write(&file, &text).unwrap();
+        assert!(!config.is_stale(dir.path()).unwrap() && config.stored(dir.path()).unwrap().is_some());
         std::fs::write(&file, &text[..text.len() / 2]).unwrap();
         assert_eq!(config.stored(dir.path()).unwrap(), None, "half a file is no cell");
         let nowhere = dir.path().join("no/such/folder");

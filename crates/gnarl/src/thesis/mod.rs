@@ -13,14 +13,18 @@
 //! | [`cell`] | one cell: its full configuration, keeping what it found |
 //! | [`runner`] | all cells of a table, side by side, continued where an earlier run stopped |
 //! | [`report`] | ours beside the thesis', differences with their standard errors, CSV |
+//! | [`claims`] | what the thesis says, and a verdict on each by one rule |
+//! | [`kept`] | what the repository keeps of a table: the figure of every run |
 //!
 //! A new study is one more file in [`tables`] and, where it runs something no table did before, one more variant of
 //! [`table::Spec`].
 
 pub mod attacked;
 pub mod cell;
+pub mod claims;
 pub mod graphs;
 pub mod inference_values;
+pub mod kept;
 pub mod measure;
 pub mod measured;
 pub mod recipe;
@@ -33,5 +37,5 @@ pub mod work;
 pub use measure::Measure;
 pub use recipe::Recipe;
 pub use report::Report;
-pub use runner::{Progress, RunnerWatch, Settings, reproduce, with_stored};
+pub use runner::{Progress, RunnerWatch, Settings, Shard, dry_run, reproduce, reproduce_all, with_stored};
 pub use table::{Baseline, Figure, Property, Row, SetProperty, Spec, Table};

@@ -233,7 +233,7 @@ impl Ours {
 impl Thesis {
     /// A row of the thesis minus another. Its runs are not printed, so they count as run apart, and the variances add;
     /// between two numbers printed without spread, such as seconds, nobody can tell what is clear.
-    fn minus(self, baseline: Thesis) -> Option<Difference> {
+    pub(super) fn minus(self, baseline: Thesis) -> Option<Difference> {
         match (self, baseline) {
             (Thesis::Accuracy { mean, std }, Thesis::Accuracy { mean: base, std: base_std }) => {
                 let (mean, standard_error) = (mean - base, ((std * std + base_std * base_std) / THESIS_RUNS).sqrt());
@@ -262,10 +262,7 @@ impl From<Figure> for Thesis {
 impl Pair {
     /// A cell minus that of the baseline in the same column.
     fn new(cell: &CellReport, baseline: &'static str, base: &CellReport) -> Result<Self> {
-        let paired = match (&cell.ours, &base.ours) {
-            (Some(ours), Some(base)) => ours.minus_baseline(base)?,
-            _ => None,
-        };
+        let paired = cell.minus_cell(base);
         Ok(Self { baseline, paired, claimed: cell.thesis.minus(base.thesis) })
     }
 
@@ -276,6 +273,11 @@ impl Pair {
 }
 
 impl CellReport {
+    /// This cell minus another, run by run; `None` where one has no figure or they were not run on the same splits.
+    pub fn minus_cell(&self, other: &CellReport) -> Option<Difference> {
+        self.ours.as_ref()?.minus_baseline(other.ours.as_ref()?).ok().flatten()
+    }
+
     /// This row minus that one, where they are compared.
     pub fn minus(&self, baseline: &str) -> Option<&Pair> {
         self.pairs.iter().find(|pair| pair.baseline == baseline)
@@ -303,7 +305,7 @@ impl Report {
     pub(super) fn new(
         table: &Table,
         settings: &Settings,
-        plans: &[Plan],
+        plans: &[&Plan],
         outcomes: Vec<Outcome>,
         seconds: f64,
     ) -> Result<Self> {

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -37,6 +38,34 @@ pub struct Settings {
     pub data_dir: PathBuf,
     /// Where finished cells are kept: `cells/` in this folder.
     pub out: PathBuf,
+    /// The part of the cells that is run here; all where nothing is said.
+    pub shard: Option<Shard>,
+}
+
+/// A part of all cells, whatever tables they are of: folders of different parts hold different files, and are put together by copying.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    part: usize,
+    of: usize,
+}
+
+impl Shard {
+    fn has(self, config: &CellConfig) -> Result<bool> {
+        Ok(config.hash()? % self.of as u64 == self.part as u64 - 1)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = gnarl_graph::Error;
+
+    /// `2/3`: the second of three.
+    fn from_str(text: &str) -> gnarl_graph::Result<Self> {
+        let parts = text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
+        match parts {
+            Some((part, of)) if (1..=of).contains(&part) => Ok(Self { part, of }),
+            _ => Err(gnarl_graph::Error::argument("shard", format!("'{text}' is none; 2/3 is the second of three"))),
+        }
+    }
 }
 
 impl Settings {
@@ -55,6 +84,7 @@ impl Settings {
             rows: None,
             data_dir,
             out,
+            shard: None,
         }
     }
 }
@@ -66,8 +96,10 @@ pub struct Progress {
     pub done: usize,
     /// Cells in all.
     pub total: usize,
-    /// Of those done, how many an earlier run had kept.
+    /// Of those done, how many an earlier run had kept, or another shard is to run.
     pub reused: usize,
+    /// Of those to run, how many an earlier run had kept with other numerics.
+    pub stale: usize,
     /// Seconds left, once there is something to judge by. Cells count by the size of their dataset and network.
     pub seconds_left: Option<f64>,
 }
@@ -117,66 +149,159 @@ pub struct Plan {
 ///
 /// Fails for a table with a flaw, rows or columns that select nothing, and a folder that cannot be written to.
 pub fn reproduce(table: &Table, settings: &Settings, watch: &RunnerWatch<'_>) -> Result<Report> {
+    let mut reports = reproduce_all(&[table], settings, watch)?;
+    Ok(reports.swap_remove(0))
+}
+
+/// The same for several tables at once: what they share is run once, and those that need least are done first.
+pub fn reproduce_all(tables: &[&Table], settings: &Settings, watch: &RunnerWatch<'_>) -> Result<Vec<Report>> {
     let start = Instant::now();
-    let plans = plan(table, settings)?;
-    let folder = settings.out.join("cells");
-    std::fs::create_dir_all(&folder).map_err(|e| gnarl_graph::Error::io(&folder, e))?;
-
-    let mut outcomes: Vec<Option<Outcome>> = Vec::with_capacity(plans.len());
-    for plan in &plans {
-        outcomes.push(match &plan.config.work {
-            Work::Missing(what) => Some(Outcome::Hole(what.to_string())),
-            _ => plan.config.stored(&folder)?.map(Outcome::measured),
-        });
-    }
-    // Rows that show one measure each of the same runs share a cell, which is run once.
-    let first = |i: usize| plans.iter().position(|plan| plan.config == plans[i].config).unwrap_or(i);
-    let open: Vec<usize> = (0..plans.len()).filter(|&i| outcomes[i].is_none() && first(i) == i).collect();
-    let clock = Clock::new(&plans, &open, start);
+    let mut cells = Cells::new(tables, settings)?;
+    std::fs::create_dir_all(&cells.folder).map_err(|e| gnarl_graph::Error::io(&cells.folder, e))?;
+    let clock = cells.clock();
     (watch.on_cell)(&clock.progress());
+    cells.run(settings, &clock, watch)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let report = |(table, plans): (&&Table, &Vec<(Plan, usize)>)| {
+        let outcome = |at: usize| cells.outcomes[at].clone().unwrap_or(Outcome::NotRun);
+        let outcomes = plans.iter().map(|&(_, at)| outcome(at)).collect();
+        let plans: Vec<&Plan> = plans.iter().map(|(plan, _)| plan).collect();
+        Report::new(table, settings, &plans, outcomes, seconds)
+    };
+    tables.iter().zip(&cells.plans).map(report).collect()
+}
 
-    let sources = Sources::new(&plans, &open, settings);
-    let found: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::new());
-    let broken: Mutex<Option<Error>> = Mutex::new(None);
-    let next = AtomicUsize::new(0);
-    // Plain threads that hand their work to rayon's pool: a pool thread that waits inside one cell would start another
-    // cell within it, and hold up the first until that is done.
-    let workers = rayon::current_num_threads().min(open.len());
-    std::thread::scope(|scope| {
-        let work = || {
-            scope.spawn(|| {
-                while !watch.stop.load(Ordering::Relaxed) && lock(&broken).is_none() {
-                    let Some(&i) = open.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-                    let mut outcome = run_cell(&plans[i], &sources, watch.stop);
-                    if let Outcome::Measured(measured) = outcome {
-                        match plans[i].config.store(*measured, &folder) {
-                            Ok(kept) => outcome = Outcome::measured(kept),
-                            Err(e) => {
-                                lock(&broken).get_or_insert(e);
-                                return;
+/// What a reproduction would do; nothing is run. The seconds are judged by cells that were timed before.
+pub fn dry_run(tables: &[&Table], settings: &Settings) -> Result<Progress> {
+    Ok(Cells::new(tables, settings)?.clock().progress())
+}
+
+/// The cells of some tables, each once however often it is shown.
+struct Cells {
+    folder: PathBuf,
+    configs: Vec<CellConfig>,
+    /// What is known of each.
+    outcomes: Vec<Option<Outcome>>,
+    /// The plans of each table, and the cell of each plan.
+    plans: Vec<Vec<(Plan, usize)>>,
+    /// Those to run here, in this order.
+    open: Vec<usize>,
+    /// Those that other numerics made.
+    stale: usize,
+}
+
+impl Cells {
+    fn new(tables: &[&Table], settings: &Settings) -> Result<Self> {
+        let folder = settings.out.join("cells");
+        let mut cells =
+            Self { folder, configs: Vec::new(), outcomes: Vec::new(), plans: Vec::new(), open: Vec::new(), stale: 0 };
+        let mut known: HashMap<String, usize> = HashMap::new();
+        for table in tables {
+            let mut of_table = Vec::new();
+            for plan in plan(table, settings)? {
+                let text = plan.config.text()?;
+                let at = match known.get(&text) {
+                    Some(&at) => at,
+                    None => cells.add(&plan.config)?,
+                };
+                known.insert(text, at);
+                of_table.push((plan, at));
+            }
+            cells.plans.push(of_table);
+        }
+        cells.order(settings)?;
+        Ok(cells)
+    }
+
+    fn add(&mut self, config: &CellConfig) -> Result<usize> {
+        let outcome = match &config.work {
+            Work::Missing(what) => Some(Outcome::Hole(what.to_string())),
+            _ => config.stored(&self.folder)?.map(Outcome::measured),
+        };
+        self.stale += usize::from(outcome.is_none() && config.is_stale(&self.folder)?);
+        self.configs.push(config.clone());
+        self.outcomes.push(outcome);
+        Ok(self.configs.len() - 1)
+    }
+
+    /// Tables that need least come first, and within a table what needs least of its columns' datasets at a time.
+    fn order(&mut self, settings: &Settings) -> Result<()> {
+        let is_open = |at: usize| -> Result<bool> {
+            let here = match settings.shard {
+                Some(shard) => shard.has(&self.configs[at])?,
+                None => true,
+            };
+            Ok(here && self.outcomes[at].is_none())
+        };
+        let open: Vec<bool> = (0..self.configs.len()).map(is_open).collect::<Result<_>>()?;
+        let needs = |plans: &[(Plan, usize)]| {
+            let mut of: Vec<usize> = plans.iter().map(|&(_, at)| at).filter(|&at| open[at]).collect();
+            of.sort_unstable();
+            of.dedup();
+            of.into_iter().map(|at| work(&self.configs[at])).sum::<f64>()
+        };
+        let mut tables: Vec<(f64, usize)> = self.plans.iter().map(|plans| needs(plans)).zip(0..).collect();
+        tables.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut taken = vec![false; self.configs.len()];
+        for (_, table) in tables {
+            for &(_, at) in &self.plans[table] {
+                if open[at] && !std::mem::replace(&mut taken[at], true) {
+                    self.open.push(at);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::new(self)
+    }
+
+    /// Runs what is open, side by side, and keeps each cell as soon as it is done.
+    fn run(&mut self, settings: &Settings, clock: &Clock, watch: &RunnerWatch<'_>) -> Result<()> {
+        let (configs, open, folder) = (&self.configs, &self.open, &self.folder);
+        let sources = Sources::new(configs, open, settings);
+        let found: Mutex<Vec<(usize, Outcome)>> = Mutex::new(Vec::new());
+        let broken: Mutex<Option<Error>> = Mutex::new(None);
+        let next = AtomicUsize::new(0);
+        // Plain threads that hand their work to rayon's pool: a pool thread that waits inside one cell would start another
+        // cell within it, and hold up the first until that is done.
+        let workers = rayon::current_num_threads().min(open.len());
+        std::thread::scope(|scope| {
+            let work = || {
+                scope.spawn(|| {
+                    while !watch.stop.load(Ordering::Relaxed) && lock(&broken).is_none() {
+                        let Some(&at) = open.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                        let mut outcome = run_cell(&configs[at], &sources, watch.stop);
+                        if let Outcome::Measured(measured) = outcome {
+                            match configs[at].store(*measured, folder) {
+                                Ok(kept) => outcome = Outcome::measured(kept),
+                                Err(e) => {
+                                    lock(&broken).get_or_insert(e);
+                                    return;
+                                }
                             }
                         }
+                        if outcome == Outcome::NotRun {
+                            return;
+                        }
+                        (watch.on_cell)(&clock.advance(&configs[at], &outcome));
+                        lock(&found).push((at, outcome));
                     }
-                    if outcome == Outcome::NotRun {
-                        return;
-                    }
-                    let is_measured = matches!(outcome, Outcome::Measured(_));
-                    lock(&found).push((i, outcome));
-                    (watch.on_cell)(&clock.advance(&plans[i], is_measured));
-                }
-            })
-        };
-        let working: Vec<_> = (0..workers).map(|_| work()).collect();
-        help_the_pool(|| working.iter().all(|worker| worker.is_finished()));
-    });
-    if let Some(e) = lock(&broken).take() {
-        return Err(e);
+                })
+            };
+            let working: Vec<_> = (0..workers).map(|_| work()).collect();
+            help_the_pool(|| working.iter().all(|worker| worker.is_finished()));
+        });
+        if let Some(e) = lock(&broken).take() {
+            return Err(e);
+        }
+        let found = std::mem::take(&mut *lock(&found));
+        for (at, outcome) in found {
+            self.outcomes[at] = Some(outcome);
+        }
+        Ok(())
     }
-    for (i, outcome) in lock(&found).drain(..) {
-        outcomes[i] = Some(outcome);
-    }
-    let outcomes = (0..plans.len()).map(|i| outcomes[first(i)].clone().unwrap_or(Outcome::NotRun)).collect();
-    Report::new(table, settings, &plans, outcomes, start.elapsed().as_secs_f64())
 }
 
 /// Until it is done: where this thread is one of the pool's, takes part in its work, which would have one thread less otherwise.
@@ -213,14 +338,14 @@ pub fn with_stored(table: &Table, settings: &Settings, report: &Report) -> Resul
     let rows: HashSet<_> = shown().map(|plan| (plan.recipe, plan.row)).collect();
     let columns: HashSet<_> = shown().map(|plan| plan.column).collect();
     found.retain(|(plan, ..)| rows.contains(&(plan.recipe, plan.row)) && columns.contains(&plan.column));
-    let (plans, outcomes): (Vec<_>, Vec<_>) = found.into_iter().map(|(plan, outcome, _)| (plan, outcome)).unzip();
+    let (plans, outcomes): (Vec<_>, Vec<_>) = found.iter().map(|(plan, outcome, _)| (plan, outcome.clone())).unzip();
     let whole = Report::new(table, &everything, &plans, outcomes, report.seconds)?;
     // A cell that nobody asked for this time is no interruption.
     Ok(Report { interrupted: report.interrupted, ..whole })
 }
 
 /// The cells to run, column by column, so that a dataset is needed for as short a time as possible.
-fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
+pub(super) fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
     let refuse = |what: String| Err(Error::Graph(gnarl_graph::Error::argument("reproduce", what)));
     if let Some(flaw) = table.flaw() {
         return refuse(format!("table {}: {flaw}", table.name));
@@ -268,13 +393,13 @@ fn select_columns(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     Ok((0..chosen.len()).filter(|&i| chosen[i]).collect())
 }
 
-fn run_cell(plan: &Plan, sources: &Sources<'_>, stop: &AtomicBool) -> Outcome {
-    let outcome = sources.get(&plan.config.dataset).and_then(|loaded| match plan.config.run(&loaded, stop) {
+fn run_cell(config: &CellConfig, sources: &Sources<'_>, stop: &AtomicBool) -> Outcome {
+    let outcome = sources.get(&config.dataset).and_then(|loaded| match config.run(&loaded, stop) {
         Ok(Some(measured)) => Ok(Outcome::measured(measured)),
         Ok(None) => Ok(Outcome::NotRun),
         Err(e) => Err(Outcome::Failed(e.to_string())),
     });
-    sources.release(&plan.config.dataset);
+    sources.release(&config.dataset);
     outcome.unwrap_or_else(|why| why)
 }
 
@@ -291,10 +416,10 @@ struct Source {
 }
 
 impl<'a> Sources<'a> {
-    fn new(plans: &'a [Plan], open: &[usize], settings: &'a Settings) -> Self {
+    fn new(configs: &'a [CellConfig], open: &[usize], settings: &'a Settings) -> Self {
         let mut cells: HashMap<&str, usize> = HashMap::new();
-        for &i in open {
-            *cells.entry(plans[i].config.dataset.as_str()).or_default() += 1;
+        for &at in open {
+            *cells.entry(configs[at].dataset.as_str()).or_default() += 1;
         }
         let source = |cells_left| Mutex::new(Source { loaded: None, cells_left });
         Self { settings, by_name: cells.into_iter().map(|(name, count)| (name, source(count))).collect() }
@@ -322,44 +447,81 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// Judges the time left by the work done: entries touched in an epoch, times width, epochs and runs.
+/// Judges the time left by cells that were timed, now or by earlier runs: seconds for the entries touched in an epoch, times width, epochs and
+/// runs, of the same kind of work where there are any.
 struct Clock {
-    start: Instant,
     total: usize,
     reused: usize,
+    stale: usize,
+    workers: usize,
     tally: Mutex<Tally>,
 }
 
-#[derive(Clone, Copy)]
 struct Tally {
-    cells: usize,
-    work_done: f64,
-    work_left: f64,
+    done: usize,
+    /// Seconds and work of the cells of each kind that were timed.
+    timed: HashMap<&'static str, (f64, f64)>,
+    /// Work of each kind that is left.
+    left: HashMap<&'static str, f64>,
 }
 
 impl Clock {
-    fn new(plans: &[Plan], open: &[usize], start: Instant) -> Self {
-        let work_left = open.iter().map(|&i| work(&plans[i].config)).sum();
-        let tally = Mutex::new(Tally { cells: 0, work_done: 0.0, work_left });
-        Self { start, total: plans.len(), reused: plans.len() - open.len(), tally }
+    fn new(cells: &Cells) -> Self {
+        let mut tally = Tally { done: 0, timed: HashMap::new(), left: HashMap::new() };
+        for &at in &cells.open {
+            *tally.left.entry(cells.configs[at].work.kind()).or_default() += work(&cells.configs[at]);
+        }
+        for (config, outcome) in cells.configs.iter().zip(&cells.outcomes) {
+            if let Some(outcome) = outcome {
+                tally.time(config, outcome);
+            }
+        }
+        let workers = rayon::current_num_threads().min(cells.open.len()).max(1);
+        let (total, stale) = (cells.configs.len(), cells.stale);
+        Self { total, reused: total - cells.open.len(), stale, workers, tally: Mutex::new(tally) }
     }
 
-    /// One more cell is done; one that was not measured took no work.
-    fn advance(&self, plan: &Plan, is_measured: bool) -> Progress {
+    /// One more cell is done; one that was not measured took no time.
+    fn advance(&self, config: &CellConfig, outcome: &Outcome) -> Progress {
         let mut tally = lock(&self.tally);
-        let work = work(&plan.config);
-        tally.cells += 1;
-        tally.work_left -= work;
-        tally.work_done += if is_measured { work } else { 0.0 };
+        tally.done += 1;
+        if let Some(left) = tally.left.get_mut(config.work.kind()) {
+            *left = (*left - work(config)).max(0.0);
+        }
+        tally.time(config, outcome);
         drop(tally);
         self.progress()
     }
 
     fn progress(&self) -> Progress {
-        let Tally { cells, work_done, work_left } = *lock(&self.tally);
-        let pace = self.start.elapsed().as_secs_f64() / work_done;
-        let seconds_left = (work_done > 0.0).then_some(pace * work_left.max(0.0));
-        Progress { done: self.reused + cells, total: self.total, reused: self.reused, seconds_left }
+        let tally = lock(&self.tally);
+        let seconds_left = tally.seconds_left().map(|seconds| seconds / self.workers as f64);
+        let done = self.reused + tally.done;
+        Progress { done, total: self.total, reused: self.reused, stale: self.stale, seconds_left }
+    }
+}
+
+impl Tally {
+    fn time(&mut self, config: &CellConfig, outcome: &Outcome) {
+        if let Outcome::Measured(measured) = outcome {
+            let (seconds, done) = self.timed.entry(config.work.kind()).or_default();
+            *seconds += measured.seconds;
+            *done += work(config);
+        }
+    }
+
+    /// One after another; `None` where nothing was timed yet.
+    fn seconds_left(&self) -> Option<f64> {
+        let all = self.timed.values().fold((0.0, 0.0), |sum, timed| (sum.0 + timed.0, sum.1 + timed.1));
+        let pace = |kind: &&'static str| self.timed.get(*kind).copied().filter(|timed| timed.1 > 0.0).unwrap_or(all);
+        let of = |(kind, left): (&&'static str, &f64)| {
+            let (seconds, done) = pace(kind);
+            left * seconds / done
+        };
+        // Summed in order: a map has none, and rounding would show.
+        let mut kinds: Vec<_> = self.left.iter().collect();
+        kinds.sort_unstable_by_key(|(kind, _)| **kind);
+        (all.1 > 0.0).then(|| kinds.into_iter().map(of).sum())
     }
 }
 

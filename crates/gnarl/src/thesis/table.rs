@@ -419,6 +419,11 @@ pub const fn count(count: u32) -> Figure {
 pub const OOM: Figure = Figure::OutOfMemory;
 
 impl Table {
+    /// The chapter it stands in.
+    pub fn chapter(&self) -> Option<u8> {
+        self.section.strip_prefix("ch. ")?.chars().next()?.to_digit(10).map(|digit| digit as u8)
+    }
+
     /// The label without its prefix: what files are called.
     pub fn short_name(&self) -> &'static str {
         self.name.rsplit(':').next().unwrap_or(self.name)

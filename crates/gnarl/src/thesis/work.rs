@@ -159,6 +159,20 @@ impl Work {
         })
     }
 
+    /// Its kind: cells of one take about as long for the same effort.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Work::NodeClassification(_) => "nodes",
+            Work::BestDepth(_) => "best depth",
+            Work::Halves(_) => "halves",
+            Work::AdaptiveDepth(_) => "exits",
+            Work::Attacked(runs) => runs.more.attack.name(),
+            Work::Graphs(runs) => runs.model.augment.name(),
+            Work::Property(_) | Work::SetProperty(_) => "property",
+            Work::Missing(_) => "missing",
+        }
+    }
+
     /// How much is done with each entry of the graph, to judge the time left by: width times epochs, over all that is trained.
     pub(super) fn effort(&self) -> f64 {
         match self {

@@ -38,7 +38,7 @@ impl MixtureSettings {
         Self { components, max_iterations: 100, tolerance: 1e-3, regularisation: 1e-6 }
     }
 
-    fn check(&self, points: &DenseMatrix<f64>) -> Result<()> {
+    pub(super) fn check(&self, points: &DenseMatrix<f64>) -> Result<()> {
         let refuse = |what: String| Err(Error::argument(OP, what));
         if points.num_rows() == 0 || points.num_cols() == 0 {
             return refuse(format!(
@@ -125,7 +125,7 @@ impl GaussianMixture {
             }
         }
         let parameters = count * (d + d * (d + 1) / 2) + count - 1;
-        let report = FitReport { points: n, components: count, parameters, curve, converged };
+        let report = FitReport { points: n, components: count, parameters, curve, converged, warning: None };
         Ok(Self { components, dim: d, report })
     }
 
@@ -134,12 +134,25 @@ impl GaussianMixture {
         MixtureSettings::new(1).check(points)?;
         let (n, d) = (points.num_rows(), points.num_cols());
         let components = vec![Component::new(1.0, mean, covariance)?];
+        let parameters = d + d * (d + 1) / 2;
         let report =
-            FitReport { points: n, components: 1, parameters: d + d * (d + 1) / 2, curve: Vec::new(), converged: true };
+            FitReport { points: n, components: 1, parameters, curve: Vec::new(), converged: true, warning: None };
         let mut gaussian = Self { components, dim: d, report };
         let likelihood = (0..n).map(|i| gaussian.log_density(points.row(i))).sum::<f64>() / n as f64;
         gaussian.report.curve.push(likelihood);
         Ok(gaussian)
+    }
+
+    /// Gaussians that were found in another way, at least one.
+    pub(super) fn of_components(components: Vec<Component>, report: FitReport) -> Self {
+        Self { dim: components[0].mean.len(), components, report }
+    }
+
+    /// The logarithm of the density at a vector of `dim` numbers.
+    pub fn log_density(&self, x: &[f64]) -> f64 {
+        let mut scratch = vec![0f64; self.dim];
+        let logs: Vec<f64> = self.components.iter().map(|c| c.log_term(x, &mut scratch)).collect();
+        log_sum(&logs)
     }
 
     /// Its Gaussians.
@@ -169,10 +182,8 @@ impl FittedDensity for GaussianMixture {
         x
     }
 
-    fn log_density(&self, x: &[f64]) -> f64 {
-        let mut scratch = vec![0f64; self.dim];
-        let logs: Vec<f64> = self.components.iter().map(|c| c.log_term(x, &mut scratch)).collect();
-        log_sum(&logs)
+    fn log_density(&self, x: &[f64]) -> Option<f64> {
+        Some(GaussianMixture::log_density(self, x))
     }
 
     fn report(&self) -> &FitReport {
@@ -181,7 +192,8 @@ impl FittedDensity for GaussianMixture {
 }
 
 impl Component {
-    fn new(weight: f64, mean: Vec<f64>, covariance: Vec<f64>) -> Result<Self> {
+    /// One of this covariance, by rows; fails where it is not positive definite.
+    pub(super) fn new(weight: f64, mean: Vec<f64>, covariance: Vec<f64>) -> Result<Self> {
         let d = mean.len();
         let Some(factor) = cholesky(d, &covariance) else {
             let what =
@@ -192,6 +204,17 @@ impl Component {
         let log_scale = weight.ln() - 0.5 * (d as f64 * TAU.ln() + log_det);
         let inverse = inverse_of(d, &factor);
         Ok(Self { weight, mean, covariance, factor, inverse, log_scale })
+    }
+
+    /// The logarithm of the covariance's determinant.
+    pub(super) fn log_determinant(&self) -> f64 {
+        let d = self.mean.len();
+        (0..d).map(|i| 2.0 * self.factor[i * d + i].ln()).sum()
+    }
+
+    /// The same with its logarithm higher by so much everywhere.
+    pub(super) fn raised(&self, by: f64) -> Self {
+        Self { log_scale: self.log_scale + by, ..self.clone() }
     }
 
     /// `ln(weight · N(x; mean, covariance))`
@@ -224,7 +247,7 @@ simd_dispatch! {
 }
 
 /// Fills in the responsibilities and gives the mean log-likelihood of a point.
-fn responsibilities(points: &DenseMatrix<f64>, components: &[Component], shares: &mut [f64]) -> f64 {
+pub(super) fn responsibilities(points: &DenseMatrix<f64>, components: &[Component], shares: &mut [f64]) -> f64 {
     let one = |(i, shares): (usize, &mut [f64])| {
         let mut scratch = vec![0f64; points.num_cols()];
         for (share, component) in shares.iter_mut().zip(components) {
@@ -239,7 +262,7 @@ fn responsibilities(points: &DenseMatrix<f64>, components: &[Component], shares:
 }
 
 /// The components that fit the responsibilities best.
-fn maximise(points: &DenseMatrix<f64>, shares: &[f64], count: usize, lambda: f64) -> Result<Vec<Component>> {
+pub(super) fn maximise(points: &DenseMatrix<f64>, shares: &[f64], count: usize, lambda: f64) -> Result<Vec<Component>> {
     let (n, d) = (points.num_rows(), points.num_cols());
     let one = |k: usize| {
         let share = |i: usize| shares[i * count + k];
@@ -271,7 +294,7 @@ fn maximise(points: &DenseMatrix<f64>, shares: &[f64], count: usize, lambda: f64
 }
 
 /// `ln Σ exp(x)`
-fn log_sum(logs: &[f64]) -> f64 {
+pub(super) fn log_sum(logs: &[f64]) -> f64 {
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
         return largest;

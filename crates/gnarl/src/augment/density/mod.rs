@@ -2,36 +2,50 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`mixture`], [`shrunken`], [`shared`] | the choices of [`Density`], one file each |
+//! | [`mixture`], [`variational`], [`shrunken`], [`shared`], [`kernel`], [`copula`], [`gan`] | the choices of [`Density`], one file each |
 //! | [`gaussian_mixture`], [`components`] | Gaussian mixtures with full covariances, by EM; how many Gaussians they have |
 //! | [`gaussian`] | the mean and the shrunken covariance of one Gaussian |
+//! | `special` | special functions |
 //!
-//! Each is fitted to points and then a [`FittedDensity`]: it draws, says how likely a point is, and tells how the fit went. To
+//! Each is fitted to points and then a [`FittedDensity`]: it draws, says how likely a point is where it can, and tells how the fit went. To
 //! add a density: one file that implements [`Estimator`], one line in [`Density`].
 
 pub mod components;
+pub mod copula;
+pub mod gan;
 pub mod gaussian;
 pub mod gaussian_mixture;
+pub mod kernel;
 pub mod mixture;
 pub mod shared;
 pub mod shrunken;
+mod special;
+pub mod variational;
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Result};
 use serde::Serialize;
 
 pub use components::Components;
+pub use copula::Copula;
+pub use gan::Gan;
 pub use gaussian_mixture::{GaussianMixture, MixtureSettings};
+pub use kernel::Kernel;
 pub use mixture::Mixture;
 pub use shared::Shared;
 pub use shrunken::Shrunken;
+pub use variational::Variational;
 
 gnarl_graph::choices! {
     /// Which density is fitted to the vectors of a class.
     pub enum Density: dyn Estimator as "density" {
         Mixture(mixture::Mixture),
+        Variational(variational::Variational),
         Shrunken(shrunken::Shrunken),
         Shared(shared::Shared),
+        Kernel(kernel::Kernel),
+        Copula(copula::Copula),
+        Gan(gan::Gan),
     }
 }
 
@@ -49,17 +63,16 @@ pub trait Estimator {
 impl Density {
     /// Whether somebody says how many components it has.
     pub fn takes_components(self) -> bool {
-        matches!(self, Density::Mixture(_))
-    }
-
-    /// How many components it has, of those that a mixture would have.
-    pub fn components(self, of_mixture: Components) -> Components {
-        if self.takes_components() { of_mixture } else { Components::Fixed(1) }
+        matches!(self, Density::Mixture(_) | Density::Variational(_))
     }
 
     /// The same with so many components, where it has any.
     pub fn with_components(self, components: Components) -> Self {
-        if self.takes_components() { Mixture { components }.into() } else { self }
+        match self {
+            Density::Mixture(_) => Mixture { components }.into(),
+            Density::Variational(_) => Variational { components }.into(),
+            other => other,
+        }
     }
 }
 
@@ -71,8 +84,8 @@ pub trait FittedDensity: std::fmt::Debug + Send + Sync {
     /// A vector drawn from it.
     fn sample(&self, rng: &mut Rng) -> Vec<f64>;
 
-    /// The logarithm of the density at a vector of `dim` numbers.
-    fn log_density(&self, x: &[f64]) -> f64;
+    /// The logarithm of the density at a vector of `dim` numbers; `None` for what draws and does not say how likely a vector is.
+    fn log_density(&self, x: &[f64]) -> Option<f64>;
 
     /// How the fit went.
     fn report(&self) -> &FitReport;
@@ -87,10 +100,14 @@ pub struct FitReport {
     pub components: usize,
     /// Numbers that were fitted.
     pub parameters: usize,
-    /// Mean log-likelihood of a point after each iteration.
+    /// Mean log-likelihood of a point after each iteration; of variational Bayes the lower bound for all points, of a generator minus the
+    /// loss of its critic.
     pub curve: Vec<f64>,
     /// Whether the last gain was below the tolerance.
     pub converged: bool,
+    /// What went wrong, where something did: draws that are all alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warning: Option<String>,
 }
 
 impl FitReport {
@@ -120,7 +137,7 @@ mod tests {
         let e = "mixtur".parse::<Density>().unwrap_err().to_string();
         assert!(e.contains("unknown density 'mixtur'; did you mean mixture"), "{e}");
         let e = Density::from(Shared {}).with(&[("components".into(), "3".into())]).unwrap_err().to_string();
-        assert_eq!(e, "components: belongs to mixture, and the density is shared");
+        assert_eq!(e, "components: belongs to mixture and variational, and the density is shared");
         let e = ten.with(&[("components".into(), "0".into())]).unwrap_err().to_string();
         assert!(e.contains("neither a number of at least 1 nor auto"), "{e}");
     }

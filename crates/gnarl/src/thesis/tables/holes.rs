@@ -1,34 +1,9 @@
 //! What the tables of ch. 5 to 7 say in common: defences, attacks and augmentations that are not in gnarl yet; notes.
 
 /// A defence.
-pub const GCN_K: &str = "GCN-k is not in gnarl yet";
-/// A defence.
-pub const AIR_GNN: &str = "AirGNN is not in gnarl yet";
-/// A defence.
-pub const JACCARD: &str = "GNN-Jaccard is not in gnarl yet";
-/// A defence.
-pub const SVD: &str = "GNN-SVD is not in gnarl yet";
-/// A defence.
-pub const GUARD: &str = "GNNGuard is not in gnarl yet";
-/// A defence.
 pub const GOOD_AT: &str = "GOOD-AT is not in gnarl yet";
-/// An attack.
-pub const NETTACK: &str = "Nettack is not in gnarl yet";
-/// An attack.
-pub const METTACK: &str = "Mettack is not in gnarl yet";
-/// An augmentation.
-pub const G_MIXUP: &str = "G-Mixup is not in gnarl yet";
 /// An augmentation.
 pub const GEO_MIX: &str = "GeoMix is not in gnarl yet";
-
-/// A density of latent vectors.
-pub const VARIATIONAL: &str = "mixtures fitted by variational Bayes are not in gnarl yet";
-/// A density of latent vectors.
-pub const KERNELS: &str = "kernel density estimation is not in gnarl yet";
-/// A density of latent vectors.
-pub const COPULA: &str = "copulas are not in gnarl yet";
-/// A density of latent vectors.
-pub const GAN: &str = "adversarial networks that draw vectors are not in gnarl yet";
 
 /// The note of ch. 5's tables.
 pub const STUDY_5: &str = "two convolutions of 16 without bias, a linear layer, no weight decay, features row-normalised; every run's attack is made against its own model";

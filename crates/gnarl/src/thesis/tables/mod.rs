@@ -147,6 +147,32 @@ pub fn find(name: &str) -> gnarl_graph::Result<&'static Table> {
     found.ok_or_else(|| gnarl_graph::Error::unknown("table", name, ALL.into_iter().map(Table::short_name)))
 }
 
+/// Tables by name, chapters (`ch3`) or `all`, several with commas between them; each once, in the order of the thesis.
+///
+/// ```
+/// use gnarl::thesis::tables;
+/// assert_eq!(tables::select("all")?.len(), tables::ALL.len());
+/// assert_eq!(tables::select("oracle,graph_prop")?[0].short_name(), "graph_prop");
+/// assert!(tables::select("ch7")?.iter().all(|table| table.name.starts_with("gen:")));
+/// # Ok::<(), gnarl_graph::Error>(())
+/// ```
+pub fn select(names: &str) -> gnarl_graph::Result<Vec<&'static Table>> {
+    let mut chosen = [false; ALL.len()];
+    for name in names.split(',').map(str::trim) {
+        let of_chapter = |table: &Table| table.chapter().is_some_and(|c| name.eq_ignore_ascii_case(&format!("ch{c}")));
+        let found: Vec<bool> = match name.eq_ignore_ascii_case("all") {
+            true => vec![true; ALL.len()],
+            false if ALL.iter().any(|table| of_chapter(table)) => ALL.iter().map(|table| of_chapter(table)).collect(),
+            false => {
+                let table = find(name)?;
+                ALL.iter().map(|other| other.name == table.name).collect()
+            }
+        };
+        chosen.iter_mut().zip(found).for_each(|(chosen, found)| *chosen |= found);
+    }
+    Ok(ALL.into_iter().zip(chosen).filter(|(_, chosen)| *chosen).map(|(table, _)| table).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

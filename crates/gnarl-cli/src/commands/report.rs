@@ -1,0 +1,417 @@
+//! `gnarl report`: what holds of the thesis, on one page made from the figures that are kept.
+//!
+//! The page is one file that needs nothing but a browser: claims with their verdicts first, then every table. The only script sorts tables.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gnarl::thesis::Recipe;
+use gnarl::thesis::claims::{CLAIMS, Judged, Verdict, Whose};
+use gnarl::thesis::kept::Kept;
+use gnarl::thesis::report::{CellReport, Report as TableReport, Status, Thesis, recipe_name};
+use gnarl::thesis::tables;
+use gnarl_graph::Error;
+use serde::Serialize;
+
+use crate::html::escape;
+use crate::output::{self, Report, real};
+
+/// `gnarl report`
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// The folder with the figures, as `gnarl reproduce … --results DIR` writes it
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub results: PathBuf,
+    /// The page
+    #[arg(long, value_name = "FILE", default_value = "gnarl-results.html")]
+    pub out: PathBuf,
+}
+
+/// What `gnarl report` found.
+#[derive(Debug, Serialize)]
+pub struct ReportReport {
+    claims: Vec<Judged>,
+    tables: Vec<Counted>,
+    /// Tables there are, and how many have figures.
+    tables_with_figures: usize,
+    cells: usize,
+    cells_run: usize,
+    /// Seconds of all cells, one after another.
+    cell_seconds: f64,
+    page: String,
+}
+
+/// How much of a table there is.
+#[derive(Debug, Serialize)]
+pub struct Counted {
+    table: &'static str,
+    cells: usize,
+    run: usize,
+    holes: usize,
+}
+
+/// Reads the figures, judges the claims, writes the page.
+pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
+    let mut reports = Vec::new();
+    for table in tables::ALL {
+        let kept = Kept::read(table, &args.results)?;
+        let empty = || Kept { table: table.name.into(), numerics: 0, runs: 10, seed: 0, cells: Vec::new() };
+        reports.push(kept.unwrap_or_else(empty).report(table)?);
+    }
+    if reports.iter().all(|report| report.cells_stored == 0) {
+        let what = format!(
+            "{} has no figures of any table; gnarl reproduce … --results {0} writes them",
+            args.results.display()
+        );
+        return Err(Error::argument("report", what).into());
+    }
+    let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
+    output::write_whole(&args.out, page(&claims, &reports))?;
+    let counted = |report: &TableReport| Counted {
+        table: report.table,
+        cells: report.cells,
+        run: report.cells_stored,
+        holes: cells(report).filter(|cell| cell.status == Status::Hole).count(),
+    };
+    Ok(ReportReport {
+        tables: reports.iter().map(counted).collect(),
+        tables_with_figures: reports.iter().filter(|report| report.cells_stored > 0).count(),
+        cells: reports.iter().map(|report| report.cells).sum(),
+        cells_run: reports.iter().map(|report| report.cells_stored).sum(),
+        cell_seconds: reports.iter().flat_map(cells).filter_map(|cell| cell.ours.as_ref()).map(|o| o.seconds).sum(),
+        claims,
+        page: args.out.display().to_string(),
+    })
+}
+
+fn cells(report: &TableReport) -> impl Iterator<Item = &CellReport> {
+    report.rows.iter().flat_map(|row| &row.cells)
+}
+
+const VERDICTS: [Verdict; 5] =
+    [Verdict::Holds, Verdict::HoldsSmaller, Verdict::DoesNotHold, Verdict::CannotBeTold, Verdict::NotRun];
+
+impl Report for ReportReport {
+    fn text(&self) -> String {
+        let mut table = output::table(&["ch.", "claim", ">ours", ">thesis", ">datasets", "verdict"]);
+        for judged in &self.claims {
+            table.add_row([
+                judged.claim.chapter.to_string(),
+                judged.claim.says.to_string(),
+                difference(judged),
+                judged.claimed.map_or_else(|| "-".into(), |claimed| format!("{claimed:+.2}")),
+                judged.datasets.len().to_string(),
+                judged.verdict.name().to_string(),
+            ]);
+        }
+        let counts = |whose: Whose| {
+            let of = |verdict: Verdict| {
+                let same = |j: &&Judged| j.claim.whose == whose && j.verdict == verdict;
+                format!("{} {}", self.claims.iter().filter(same).count(), verdict.name())
+            };
+            VERDICTS.map(of).join(", ")
+        };
+        output::render(&table)
+            + &format!("\nthe thesis' claims: {}\nours: {}\n", counts(Whose::Thesis), counts(Whose::Ours))
+            + &format!(
+                "{} of {} cells in {} of {} tables were run, {:.1} hours of cells one after another\nwritten: {}\n",
+                self.cells_run,
+                self.cells,
+                self.tables_with_figures,
+                self.tables.len(),
+                self.cell_seconds / 3600.0,
+                self.page
+            )
+    }
+}
+
+/// `+0.52 ± 0.20`
+fn difference(judged: &Judged) -> String {
+    match (judged.mean, judged.standard_error) {
+        (Some(mean), Some(error)) => format!("{mean:+.2} ± {error:.2}"),
+        _ => "-".to_string(),
+    }
+}
+
+/// The whole page.
+fn page(claims: &[Judged], reports: &[TableReport]) -> String {
+    let mut body = String::from(
+        "<header><h1>What holds</h1>\n<p>Five methods of one thesis, run again: every claim with a verdict by one rule, then every table with our \
+         figures, the thesis' and the difference.</p></header>\n<main>\n",
+    );
+    let run: usize = reports.iter().map(|report| report.cells_stored).sum();
+    let all: usize = reports.iter().map(|report| report.cells).sum();
+    body += "<section class=\"tiles\">\n";
+    for verdict in VERDICTS {
+        let count = claims.iter().filter(|j| j.claim.whose == Whose::Thesis && j.verdict == verdict).count();
+        body += &format!("<div class=\"tile {}\"><b>{count}</b>{}</div>\n", class(verdict), verdict.name());
+    }
+    body += &format!("<div class=\"tile\"><b>{run}</b>of {all} cells run</div>\n</section>\n");
+    body += RULE;
+    for (whose, title) in
+        [(Whose::Thesis, "The thesis' claims"), (Whose::Ours, "What gnarl offers instead, by the same rule")]
+    {
+        body += &format!("<h2>{title}</h2>\n");
+        body += &claims_table(&claims.iter().filter(|j| j.claim.whose == whose).collect::<Vec<_>>());
+    }
+    body += "<h2>Tables</h2>\n<nav><ul class=\"contents\">\n";
+    for report in reports {
+        let id = id(report);
+        body += &format!(
+            "<li><a href=\"#{id}\">{}</a> <small>{} of {}</small></li>\n",
+            escape(report.table),
+            report.cells_stored,
+            report.cells
+        );
+    }
+    body += "</ul></nav>\n";
+    reports.iter().for_each(|report| body += &table_section(report));
+    body += "</main>\n";
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>What holds</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n{body}<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
+    )
+}
+
+/// The name by which links find a table.
+fn id(report: &TableReport) -> String {
+    report.table.replace(':', "-")
+}
+
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Holds => "holds",
+        Verdict::HoldsSmaller => "smaller",
+        Verdict::DoesNotHold => "fails",
+        Verdict::CannotBeTold => "open",
+        Verdict::NotRun => "none",
+    }
+}
+
+fn claims_table(claims: &[&Judged]) -> String {
+    let mut html = String::from(
+        "<div class=\"scroll\"><table class=\"sortable claims\"><thead><tr><th>ch.</th><th>claim</th><th>ours</th><th>thesis</th><th>by dataset</th>\
+         <th>verdict</th></tr></thead>\n<tbody>\n",
+    );
+    for judged in claims {
+        let mut names: Vec<&str> = judged.claim.compares.iter().map(|(table, ..)| *table).collect();
+        names.dedup();
+        let link = |name: &&str| {
+            let table = tables::find(name).map_or(*name, |table| table.name);
+            format!("<a href=\"#{}\">{}</a>", escape(&table.replace(':', "-")), escape(name))
+        };
+        let links: Vec<String> = names.iter().map(link).collect();
+        let claimed = judged.claimed.map_or_else(|| "–".to_string(), |claimed| format!("{claimed:+.2}"));
+        let sort = |value: Option<f64>| value.map_or_else(|| "-1e9".to_string(), |value| value.to_string());
+        html += &format!(
+            "<tr><td data-sort=\"{0}\">{0}</td><td class=\"says\">{1}<br><small>{2}</small></td><td data-sort=\"{3}\">{4}</td>\
+             <td data-sort=\"{5}\">{claimed}</td><td data-sort=\"{6}\">{7}</td><td><span class=\"verdict {8}\">{9}</span></td></tr>\n",
+            judged.claim.chapter,
+            escape(judged.claim.says),
+            links.join(", "),
+            sort(judged.mean),
+            difference(judged),
+            sort(judged.claimed),
+            judged.datasets.len(),
+            dots_of(judged),
+            class(judged.verdict),
+            judged.verdict.name()
+        );
+    }
+    html + "</tbody></table></div>\n"
+}
+
+/// The difference on each dataset as a dot about a line at zero.
+fn dots_of(judged: &Judged) -> String {
+    let values: Vec<f64> = judged.datasets.iter().map(|d| d.2).collect();
+    if values.is_empty() {
+        return "–".to_string();
+    }
+    let names: Vec<String> = judged.datasets.iter().map(|d| format!("{} {:+.2} ± {:.2}", d.1, d.2, d.3)).collect();
+    let reach = values.iter().fold(1.0f64, |most, v| most.max(v.abs()));
+    let x = |v: f64| 60.0 + 54.0 * v / reach;
+    let dots: String = values.iter().map(|&v| format!("<circle cx=\"{:.1}\" cy=\"9\" r=\"3\"/>", x(v))).collect();
+    format!(
+        "<svg class=\"spark\" viewBox=\"0 0 120 18\" width=\"120\" height=\"18\" role=\"img\"><title>{}</title>\
+         <line x1=\"60\" x2=\"60\" y1=\"1\" y2=\"17\"/>{dots}</svg>",
+        escape(&names.join("\n"))
+    )
+}
+
+/// A table with our figures, the thesis' and the difference, and a dot for each run.
+fn table_section(report: &TableReport) -> String {
+    let summary = format!("{} of {} cells", report.cells_stored, report.cells);
+    let mut html = format!(
+        "<details id=\"{}\"><summary><b>{}</b> {} <small>({}; {summary})</small></summary>\n",
+        id(report),
+        escape(report.table),
+        escape(report.title),
+        escape(report.section)
+    );
+    for recipe in report.recipes() {
+        if let Some(recipe) = recipe {
+            html += &format!("<h3>recipe {}</h3>\n", escape(recipe_name(recipe)));
+        }
+        html += &figures(report, recipe);
+    }
+    html += "<ul class=\"notes\">\n";
+    for note in &report.notes {
+        html += &format!("<li>{}</li>\n", escape(note));
+    }
+    html + "</ul>\n</details>\n"
+}
+
+fn figures(report: &TableReport, recipe: Option<Recipe>) -> String {
+    let mut html = String::from("<div class=\"scroll\"><table class=\"sortable\"><thead><tr><th>row</th>");
+    for column in &report.columns {
+        html += &format!("<th>{}</th>", escape(column));
+    }
+    html += "</tr></thead>\n<tbody>\n";
+    for row in report.rows_of(recipe) {
+        html += &format!("<tr><th scope=\"row\">{}</th>", escape(row.label));
+        row.cells.iter().for_each(|cell| html += &figure(cell));
+        html += "</tr>\n";
+    }
+    html + "</tbody></table></div>\n"
+}
+
+fn figure(cell: &CellReport) -> String {
+    let thesis = match cell.thesis {
+        Thesis::Accuracy { mean, std } => format!("{mean:.2} ± {std:.2}"),
+        Thesis::Value { mean, .. } => real(mean),
+        Thesis::OutOfMemory => "out of memory".into(),
+        Thesis::Absent => "–".into(),
+    };
+    let Some(ours) = &cell.ours else {
+        let why = match cell.status {
+            Status::Hole => cell.message.clone().unwrap_or_default(),
+            _ => "not run".into(),
+        };
+        return format!("<td class=\"hole\" data-sort=\"-1e9\">{}<br><small>{thesis}</small></td>", escape(&why));
+    };
+    let spread = if ours.runs.len() > 1 { format!(" ± {}", real(ours.std)) } else { String::new() };
+    let shown = if matches!(cell.thesis, Thesis::Value { .. }) || ours.runs.len() < 2 {
+        format!("{}{spread}", real(ours.mean))
+    } else {
+        format!("{:.2} ± {:.2}", ours.mean, ours.std)
+    };
+    let (class, difference) = match cell.difference {
+        None => ("", String::new()),
+        Some(d) => {
+            let class = match (d.is_clear, d.mean > 0.0) {
+                (false, _) => "agree",
+                (true, true) => "above",
+                (true, false) => "below",
+            };
+            let sign = if d.mean > 0.0 { "+" } else { "" };
+            (class, format!("<br><small>{sign}{}</small>", real(d.mean)))
+        }
+    };
+    format!(
+        "<td class=\"{class}\" data-sort=\"{}\">{shown}{}<br><small>{thesis}</small>{difference}</td>",
+        ours.mean,
+        dots(&ours.runs)
+    )
+}
+
+/// A dot for each run, between the least and the largest.
+fn dots(runs: &[f64]) -> String {
+    let (low, high) = runs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
+    if runs.len() < 2 || low >= high {
+        return String::new();
+    }
+    let dot = |(i, v): (usize, &f64)| {
+        let x = 3.0 + 54.0 * i as f64 / (runs.len() - 1) as f64;
+        format!("<circle cx=\"{x:.1}\" cy=\"{:.1}\" r=\"1.6\"/>", 12.0 - 10.0 * (v - low) / (high - low))
+    };
+    let all: String = runs.iter().enumerate().map(dot).collect();
+    let title = format!("{} runs, {} to {}", runs.len(), real(low), real(high));
+    format!(
+        "<svg class=\"spark\" viewBox=\"0 0 60 14\" width=\"60\" height=\"14\" role=\"img\"><title>{title}</title>{all}</svg>"
+    )
+}
+
+/// The rule, in the page's own words.
+const RULE: &str = "<details class=\"rule\"><summary>The rule</summary>\n\
+<p>A claim says that one row of a table is above another. <i>Ours</i> is the mean over datasets of the difference run by run, on the same splits and seeds, with its \
+standard error; <i>thesis</i> is the same difference in the thesis' own figures. A claim <b>holds</b> where ours is above zero (or the loss that the claim allows) \
+by more than two standard errors; it holds, but <b>smaller</b>, where ours is also clearly below half of the thesis'. It <b>does not hold</b> where ours is clearly not \
+above zero, or is neither clearly above zero nor clearly half of what the thesis has. All else <b>cannot be told</b>. The rule is the same for the thesis' methods and for ours.</p></details>\n";
+
+const STYLE: &str = "\
+:root { color-scheme: light dark; --fg: #1b1b1f; --dim: #5a5a63; --bg: #ffffff; --line: #d9d9e0; --soft: #f4f4f7;
+  --holds: #0b6e4f; --smaller: #3f6f9f; --fails: #b3401f; --open: #7a6a00; --none: #6b6b74; --agree: #e6f4ec; --above: #e3edfb; --below: #fdebd9; }
+@media (prefers-color-scheme: dark) { :root { --fg: #e6e6ea; --dim: #a6a6b0; --bg: #141417; --line: #34343c; --soft: #1e1e23;
+  --holds: #5fd0a5; --smaller: #8fbbe8; --fails: #f0916f; --open: #d9c65a; --none: #a6a6b0; --agree: #17342a; --above: #1b2d49; --below: #472f17; } }
+* { box-sizing: border-box; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--fg); background: var(--bg); margin: 0 auto; padding: 1rem; max-width: 88rem; }
+h1 { font-size: 1.6rem; margin: .5rem 0; } h2 { font-size: 1.2rem; margin-top: 2rem; } h3 { font-size: 1rem; }
+a { color: inherit; } small { color: var(--dim); }
+.tiles { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1rem 0; }
+.tile { border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .9rem; background: var(--soft); }
+.tile b { display: block; font-size: 1.5rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
+th, td { padding: .4rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; white-space: nowrap; }
+td.says { white-space: normal; min-width: 14rem; max-width: 34rem; }
+thead th { position: sticky; top: 0; background: var(--bg); }
+thead button { font: inherit; font-weight: bold; color: inherit; background: none; border: 0; padding: 0; cursor: pointer; }
+thead button:focus-visible, summary:focus-visible, a:focus-visible { outline: 2px solid var(--smaller); outline-offset: 2px; }
+th[aria-sort=ascending] button::after { content: ' ▲'; } th[aria-sort=descending] button::after { content: ' ▼'; }
+.holds { color: var(--holds); } .smaller { color: var(--smaller); } .fails { color: var(--fails); } .open { color: var(--open); } .none { color: var(--none); }
+.verdict { font-weight: 600; }
+.agree { background: var(--agree); } .above { background: var(--above); } .below { background: var(--below); }
+.hole { color: var(--dim); white-space: normal; max-width: 12rem; }
+.spark { display: inline-block; vertical-align: middle; margin-left: .4rem; } .spark circle { fill: var(--fg); opacity: .65; } .spark line { stroke: var(--dim); }
+details { border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; padding: .4rem .8rem; } summary { cursor: pointer; }
+.contents { columns: 18rem; padding-left: 1.2rem; } .notes { color: var(--dim); font-size: .9rem; }
+@media print { details { break-inside: avoid; } thead th { position: static; } }
+";
+
+const SCRIPT: &str = "\
+for (const table of document.querySelectorAll('table.sortable')) {
+  const headers = [...table.tHead.rows[0].cells];
+  headers.forEach((header, at) => {
+    const button = document.createElement('button');
+    button.type = 'button'; button.textContent = header.textContent; header.replaceChildren(button);
+    button.addEventListener('click', () => {
+      const up = header.getAttribute('aria-sort') === 'descending' ? 1 : -1;
+      headers.forEach(h => h.removeAttribute('aria-sort'));
+      header.setAttribute('aria-sort', up > 0 ? 'ascending' : 'descending');
+      const key = row => { const cell = row.cells[at], value = parseFloat(cell.dataset.sort); return Number.isNaN(value) ? cell.textContent : value; };
+      const rows = [...table.tBodies[0].rows];
+      rows.sort((a, b) => { const x = key(a), y = key(b); return up * (typeof x === 'number' && typeof y === 'number' ? x - y : String(x).localeCompare(String(y))); });
+      table.tBodies[0].append(...rows);
+    });
+  });
+}
+const show = () => { const target = location.hash && document.getElementById(location.hash.slice(1)); if (target && target.tagName === 'DETAILS') { target.open = true; target.scrollIntoView(); } };
+addEventListener('hashchange', show); show();
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_every_claim_and_every_table_and_nothing_from_outside() {
+        let reports: Vec<TableReport> = tables::ALL
+            .into_iter()
+            .map(|table| {
+                let kept = Kept { table: table.name.into(), numerics: 0, runs: 10, seed: 0, cells: Vec::new() };
+                kept.report(table).unwrap()
+            })
+            .collect();
+        let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
+        let page = page(&claims, &reports);
+        for claim in CLAIMS {
+            assert!(page.contains(&escape(claim.says)), "{}", claim.says);
+        }
+        for report in &reports {
+            assert!(page.contains(&format!("id=\"{}\"", id(report))), "{}", report.table);
+        }
+        assert!(!page.contains("http") && !page.contains("src="), "everything is in the page");
+        assert_eq!(page.matches("<details").count(), page.matches("</details>").count());
+    }
+}
