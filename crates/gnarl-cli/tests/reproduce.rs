@@ -235,3 +235,43 @@ fn sets_of_graphs_are_what_the_thesis_says() {
     let shown = text(&[&["reproduce", "data_statistics"][..], &common].concat());
     assert!(shown.contains("computed once: nothing is trained") && shown.contains("715.7"), "{shown}");
 }
+
+#[test]
+fn many_tables_at_once_and_the_page_about_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (data, out, results) = (dir.path().join("data"), dir.path().join("out"), dir.path().join("results"));
+    small(&data, "cornell");
+    let folders = ["--data-dir", data.to_str().unwrap(), "--out", out.to_str().unwrap()];
+    let with =
+        |more: &[&str]| [&["reproduce"], more, &folders].concat().iter().map(|s| s.to_string()).collect::<Vec<_>>();
+    let as_json = |args: Vec<String>| json(&args.iter().map(String::as_str).collect::<Vec<_>>());
+
+    let plan = as_json(with(&["all", "--dry-run"]));
+    assert_eq!((plan["tables"].as_u64(), plan["stale"].as_u64()), (Some(40), Some(0)));
+    assert!(plan["cells"].as_u64().unwrap() > 1000 && plan["seconds_left"].is_null(), "{plan}");
+    let only = ["ch3", "--columns", "cornell", "--rows", "degree", "--results", results.to_str().unwrap()];
+    let report = as_json(with(&only));
+    let tables = report["tables"].as_array().unwrap();
+    assert_eq!(tables.len(), 1, "only one table has such a row");
+    assert_eq!((&tables[0]["table"], &tables[0]["measured"]), (&"cgsO:tab:graph_prop".into(), &1.into()));
+
+    let page = dir.path().join("page.html");
+    let report = ["report", "--results", results.to_str().unwrap(), "--out", page.to_str().unwrap()];
+    let found = json(&report);
+    assert_eq!((found["cells_run"].as_u64(), found["tables_with_figures"].as_u64()), (Some(1), Some(1)));
+    assert!(found["claims"].as_array().unwrap().iter().all(|claim| claim["verdict"] == "not-run"));
+    let shown = text(&report);
+    assert!(shown.contains("the thesis' claims: 0 holds") && shown.contains("1 of "), "{shown}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("<h2>Tables</h2>") && page.contains("mean degree"), "no tables");
+
+    let nothing = dir.path().join("nothing");
+    let e = refusal(&["report", "--results", nothing.to_str().unwrap()]);
+    assert!(e.contains("has no figures of any table; gnarl reproduce"), "{e}");
+    let e = refusal(&["reproduce", "graph_prop", "--shard", "3/2"]);
+    assert!(e.contains("2/3 is the second of three"), "{e}");
+    let e = refusal(&["reproduce", "ch3,oracel"]);
+    assert!(e.contains("unknown table 'oracel'; did you mean oracle"), "{e}");
+    let e = refusal(&["reproduce", "all", "--rows", "no such row", "--out", out.to_str().unwrap()]);
+    assert!(e.contains("none of the tables has such rows and columns"), "{e}");
+}

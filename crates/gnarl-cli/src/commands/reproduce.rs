@@ -52,7 +52,7 @@ pub struct ReproduceArgs {
     /// Say how many cells there are and how long they would take, and run none
     #[arg(long)]
     pub dry_run: bool,
-    /// Also keep the figures of each table in short, as TABLE.json in this folder; `gnarl report` reads them
+    /// Also keep the figures of each table in short, as TABLE.json in this folder, and run nothing that is there; `gnarl report` reads them
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
 }
@@ -201,6 +201,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         columns: args.columns.clone(),
         rows: args.rows.clone(),
         shard: args.shard,
+        results: args.results.clone(),
         ..Settings::new(data_dir, args.out.clone())
     };
     // Of many tables, those that have none of the rows or columns asked for are left out; of one, that is a mistake.

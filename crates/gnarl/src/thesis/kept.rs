@@ -12,8 +12,9 @@ use super::cell::NUMERICS;
 use super::measured::Measured;
 use super::recipe::Recipe;
 use super::report::{Report, recipe_name};
-use super::runner::{Outcome, Settings, plan};
+use super::runner::{Outcome, Plan, Settings, plan};
 use super::table::Table;
+use super::work::Work;
 use crate::error::{Error, Result};
 
 /// The figures of a table.
@@ -112,6 +113,27 @@ impl Kept {
         Ok(Some(kept))
     }
 
+    /// The figures of a plan, where they are here.
+    pub(super) fn measured(&self, table: &Table, plan: &Plan) -> Option<Measured> {
+        let (label, column) = (table.rows[plan.row].label, table.columns[plan.column]);
+        let recipe = plan.recipe.map(recipe_name);
+        let same = |cell: &&KeptCell| cell.row == label && cell.column == column && cell.recipe.as_deref() == recipe;
+        let cell = self.cells.iter().find(same)?;
+        Some(Measured {
+            values: cell.runs.clone(),
+            parts: cell.parts.clone(),
+            splits: cell.splits.iter().cloned().collect(),
+            seconds: cell.seconds,
+            ..Measured::default()
+        })
+    }
+
+    /// Whether its figures are those that these settings would find.
+    pub(super) fn serves(&self, table: &Table, settings: &Settings) -> bool {
+        let same_runs = !table.is_trained() || (self.runs, self.seed) == (settings.runs, settings.seed);
+        self.numerics == NUMERICS && same_runs
+    }
+
     /// The table with these figures.
     pub fn report(&self, table: &Table) -> Result<Report> {
         let mut settings = Settings::new(Default::default(), Default::default());
@@ -121,30 +143,24 @@ impl Kept {
         let has = |recipe: Recipe| self.cells.iter().any(|cell| cell.recipe.as_deref() == Some(recipe_name(recipe)));
         // A recipe that nothing was run with is not shown; the thesis' is, so that holes are seen.
         plans.retain(|plan| plan.recipe != Some(Recipe::Default) || has(Recipe::Default));
-        let outcome = |plan: &super::runner::Plan| {
-            let (label, column) = (table.rows[plan.row].label, table.columns[plan.column]);
-            let recipe = plan.recipe.map(recipe_name);
-            let same =
-                |cell: &&KeptCell| cell.row == label && cell.column == column && cell.recipe.as_deref() == recipe;
-            match (self.cells.iter().find(same), &plan.config.work) {
-                (Some(cell), _) => Outcome::Measured(Box::new(Measured {
-                    values: cell.runs.clone(),
-                    parts: cell.parts.clone(),
-                    splits: cell.splits.iter().cloned().collect(),
-                    seconds: cell.seconds,
-                    ..Measured::default()
-                })),
-                (None, super::work::Work::Missing(what)) => Outcome::Hole(what.to_string()),
-                (None, _) => Outcome::NotRun,
-            }
+        let outcome = |plan: &Plan| match (self.measured(table, plan), &plan.config.work) {
+            (Some(measured), _) => Outcome::measured(measured),
+            (None, Work::Missing(what)) => Outcome::Hole(what.to_string()),
+            (None, _) => Outcome::NotRun,
         };
         let outcomes = plans.iter().map(outcome).collect();
         Report::new(table, &settings, &plans.iter().collect::<Vec<_>>(), outcomes, 0.0)
     }
 }
 
-/// A few letters that stand for the names of splits.
+/// A few letters that stand for the names of splits; letters that stand for some already stay.
 fn short(splits: &[String]) -> String {
+    if let [one] = splits
+        && one.len() == 8
+        && one.bytes().all(|b| b.is_ascii_hexdigit())
+    {
+        return one.clone();
+    }
     format!("{:08x}", super::cell::fnv1a(splits.join("\n").as_bytes()) as u32)
 }
 
@@ -186,8 +202,7 @@ mod tests {
         let mutag = &gratin.cells[2];
         assert!((mutag.minus("No Aug.").unwrap().paired.unwrap().mean - 4.0 / 3.0).abs() < 1e-9);
         assert_eq!((report.cells_stored, gratin.cells[0].status), (2, Status::NotRun));
-        let figures = |kept: &Kept| kept.cells.iter().map(|c| (c.row.clone(), c.runs.clone())).collect::<Vec<_>>();
-        assert_eq!(figures(&Kept::of(&report)), figures(&kept));
+        assert_eq!(Kept::of(&report).cells, kept.cells);
         assert!(Kept::read(tables::find("oracle").unwrap(), dir.path()).unwrap().is_none());
         std::fs::write(dir.path().join("oracle.json"), "{").unwrap();
         let e = Kept::read(tables::find("oracle").unwrap(), dir.path()).unwrap_err().to_string();

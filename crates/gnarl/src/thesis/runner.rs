@@ -14,6 +14,7 @@ use gnarl_graph::dataset::{self, Dataset, registry};
 use serde::Serialize;
 
 use super::cell::CellConfig;
+use super::kept::Kept;
 use super::measured::Measured;
 use super::recipe::Recipe;
 use super::report::{Report, Status};
@@ -40,6 +41,8 @@ pub struct Settings {
     pub out: PathBuf,
     /// The part of the cells that is run here; all where nothing is said.
     pub shard: Option<Shard>,
+    /// Where figures are kept in short ([`Kept`]); those that are there are not run again.
+    pub results: Option<PathBuf>,
 }
 
 /// A part of all cells, whatever tables they are of: folders of different parts hold different files, and are put together by copying.
@@ -85,6 +88,7 @@ impl Settings {
             data_dir,
             out,
             shard: None,
+            results: None,
         }
     }
 }
@@ -127,7 +131,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    fn measured(measured: Measured) -> Self {
+    pub(super) fn measured(measured: Measured) -> Self {
         Outcome::Measured(Box::new(measured))
     }
 }
@@ -162,10 +166,9 @@ pub fn reproduce_all(tables: &[&Table], settings: &Settings, watch: &RunnerWatch
     (watch.on_cell)(&clock.progress());
     cells.run(settings, &clock, watch)?;
     let seconds = start.elapsed().as_secs_f64();
-    let report = |(table, plans): (&&Table, &Vec<(Plan, usize)>)| {
-        let outcome = |at: usize| cells.outcomes[at].clone().unwrap_or(Outcome::NotRun);
-        let outcomes = plans.iter().map(|&(_, at)| outcome(at)).collect();
-        let plans: Vec<&Plan> = plans.iter().map(|(plan, _)| plan).collect();
+    let report = |(table, planned): (&&Table, &Vec<Planned>)| {
+        let outcomes = planned.iter().map(|planned| cells.outcome(planned)).collect();
+        let plans: Vec<&Plan> = planned.iter().map(|planned| &planned.plan).collect();
         Report::new(table, settings, &plans, outcomes, seconds)
     };
     tables.iter().zip(&cells.plans).map(report).collect()
@@ -182,12 +185,25 @@ struct Cells {
     configs: Vec<CellConfig>,
     /// What is known of each.
     outcomes: Vec<Option<Outcome>>,
-    /// The plans of each table, and the cell of each plan.
-    plans: Vec<Vec<(Plan, usize)>>,
+    /// The plans of each table.
+    plans: Vec<Vec<Planned>>,
     /// Those to run here, in this order.
     open: Vec<usize>,
     /// Those that other numerics made.
     stale: usize,
+}
+
+/// A plan, where its cell stands, and its figures where they are kept in short.
+struct Planned {
+    plan: Plan,
+    cell: usize,
+    kept: Option<Measured>,
+}
+
+/// The figures of a table that are kept in short and still hold.
+fn kept_of(table: &Table, settings: &Settings) -> Result<Option<Kept>> {
+    let Some(folder) = &settings.results else { return Ok(None) };
+    Ok(Kept::read(table, folder)?.filter(|kept| kept.serves(table, settings)))
 }
 
 impl Cells {
@@ -198,6 +214,7 @@ impl Cells {
         let mut known: HashMap<String, usize> = HashMap::new();
         for table in tables {
             let mut of_table = Vec::new();
+            let in_short = kept_of(table, settings)?;
             for plan in plan(table, settings)? {
                 let text = plan.config.text()?;
                 let at = match known.get(&text) {
@@ -205,7 +222,8 @@ impl Cells {
                     None => cells.add(&plan.config)?,
                 };
                 known.insert(text, at);
-                of_table.push((plan, at));
+                let kept = in_short.as_ref().and_then(|kept| kept.measured(table, &plan));
+                of_table.push(Planned { plan, cell: at, kept });
             }
             cells.plans.push(of_table);
         }
@@ -233,9 +251,12 @@ impl Cells {
             };
             Ok(here && self.outcomes[at].is_none())
         };
-        let open: Vec<bool> = (0..self.configs.len()).map(is_open).collect::<Result<_>>()?;
-        let needs = |plans: &[(Plan, usize)]| {
-            let mut of: Vec<usize> = plans.iter().map(|&(_, at)| at).filter(|&at| open[at]).collect();
+        let mut open = vec![false; self.configs.len()];
+        for planned in self.plans.iter().flatten().filter(|planned| planned.kept.is_none()) {
+            open[planned.cell] = is_open(planned.cell)?;
+        }
+        let needs = |planned: &[Planned]| {
+            let mut of: Vec<usize> = planned.iter().map(|planned| planned.cell).filter(|&at| open[at]).collect();
             of.sort_unstable();
             of.dedup();
             of.into_iter().map(|at| work(&self.configs[at])).sum::<f64>()
@@ -244,13 +265,19 @@ impl Cells {
         tables.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut taken = vec![false; self.configs.len()];
         for (_, table) in tables {
-            for &(_, at) in &self.plans[table] {
+            for at in self.plans[table].iter().map(|planned| planned.cell) {
                 if open[at] && !std::mem::replace(&mut taken[at], true) {
                     self.open.push(at);
                 }
             }
         }
         Ok(())
+    }
+
+    /// What is known for a plan: its cell's, else what is kept in short.
+    fn outcome(&self, planned: &Planned) -> Outcome {
+        let kept = || planned.kept.clone().map(Outcome::measured);
+        self.outcomes[planned.cell].clone().or_else(kept).unwrap_or(Outcome::NotRun)
     }
 
     fn clock(&self) -> Clock {
@@ -320,6 +347,7 @@ pub fn with_stored(table: &Table, settings: &Settings, report: &Report) -> Resul
     recipes.extend([Recipe::Thesis, Recipe::Default].into_iter().filter(|r| !settings.recipes.contains(r)));
     let everything = Settings { recipes, columns: Vec::new(), rows: None, ..settings.clone() };
     let folder = settings.out.join("cells");
+    let in_short = kept_of(table, settings)?;
     let mut found = Vec::new();
     for plan in plan(table, &everything)? {
         // What is not in gnarl has no settings to tell its recipe by.
@@ -329,7 +357,10 @@ pub fn with_stored(table: &Table, settings: &Settings, report: &Report) -> Resul
         let outcome = match asked.map(|cell| cell.status) {
             Some(Status::Hole) => Outcome::Hole(message()),
             Some(Status::Failed) => Outcome::Failed(message()),
-            _ => plan.config.stored(&folder)?.map_or(Outcome::NotRun, Outcome::measured),
+            _ => {
+                let kept = || in_short.as_ref().and_then(|kept| kept.measured(table, &plan));
+                plan.config.stored(&folder)?.or_else(kept).map_or(Outcome::NotRun, Outcome::measured)
+            }
         };
         let is_shown = asked.is_some() || outcome != Outcome::NotRun;
         found.push((plan, outcome, is_shown));

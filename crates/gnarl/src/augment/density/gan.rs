@@ -76,14 +76,12 @@ struct Trained {
 
 impl Trained {
     fn new(from: usize, to: usize, rng: &mut Rng) -> tensor::Result<Self> {
-        let scale = (2.0 / from as f64).sqrt();
-        let mut normal = || -> f64 { StandardNormal.sample(rng) };
-        let weight: Vec<f32> = (0..from * to).map(|_| (scale * normal()) as f32).collect();
-        let left = (0..from).map(|_| normal() as f32).collect();
+        let most = 1.0 / (from as f32).sqrt();
+        let mut uniform = |count: usize| (0..count).map(|_| rng.random_range(-most..most)).collect::<Vec<f32>>();
         Ok(Self {
-            weight: Var::from_vec(weight, (from, to), &Device::Cpu)?,
-            bias: Var::from_vec(vec![0f32; to], (1, to), &Device::Cpu)?,
-            left,
+            weight: Var::from_vec(uniform(from * to), (from, to), &Device::Cpu)?,
+            bias: Var::from_vec(uniform(to), (1, to), &Device::Cpu)?,
+            left: uniform(from),
         })
     }
 
