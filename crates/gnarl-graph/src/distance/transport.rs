@@ -554,6 +554,33 @@ mod tests {
         assert_eq!(simplex.cells().map(|(i, j, _)| usize::from(i == j)).sum::<usize>(), 3, "and goes on from there");
     }
 
+    /// From every node mass can be sent to the root, after every step: what keeps a basis from coming back.
+    #[test]
+    fn empty_arcs_point_at_the_root() {
+        for seed in 0..20 {
+            let mut rng = stream(seed, "test", 0);
+            let masses = |rng: &mut crate::random::Rng, n: usize| -> Vec<f64> {
+                let mut masses: Vec<f64> = (1..n).map(|_| f64::from(rng.random_range(0..3))).collect();
+                masses.push(2.0 * n as f64 - masses.iter().sum::<f64>());
+                masses
+            };
+            let (rows, columns) = (masses(&mut rng, 12), masses(&mut rng, 12));
+            let costs: Vec<f64> = (0..144).map(|_| f64::from(rng.random_range(0..3)) / 2.0).collect();
+            let mut simplex = Simplex::new(&rows, &columns).unwrap();
+            simplex.most_pivots = 0;
+            simplex.solve(&costs).unwrap_err();
+            let mut steps = 0;
+            while let Some((row, column)) = simplex.entering() {
+                simplex.pivot(row, 12 + column);
+                steps += 1;
+                for node in 0..24 {
+                    assert!(simplex.flow[node] > 0 || (simplex.flow[node] == 0 && simplex.upward[node]));
+                }
+            }
+            assert!(steps > 12, "{steps}");
+        }
+    }
+
     /// Equal costs, and costs of a few values only: the problems on which a simplex method stalls.
     #[test]
     fn ties_end_long_before_the_limit() {
