@@ -21,7 +21,8 @@ START = "structure 0.5 + 0.5 sin(3 (i + 1) (k + 1)), features 0.5 + 0.5 cos(7 (i
 CALLS = {
     "transport": "ot.emd2(rows, columns, cost)",
     "distances": "ot.gromov.fused_gromov_wasserstein2(ot.dist(x, y), a, b, alpha=alpha)",
-    "barycentres": f"ot.gromov.fgw_barycenters(num_nodes, ..., lambdas=[1 - weight, weight], alpha=alpha), start: {START}; "
+    "barycentres": f"ot.gromov.fgw_barycenters(num_nodes, ..., lambdas=[1 - weight, weight], alpha=alpha, warmstartT=warm), "
+    f"start: {START}; "
     "value: the weighted sum at the last couplings, structure and features",
     "real": "the same of graphs of TU sets with one-hot node labels and 0.1 sin(5 (j + 1)) as features",
 }
@@ -72,12 +73,13 @@ def distances(graphs):
     return rows
 
 
-def barycentre(first, second, num_nodes, weight, alpha):
+def barycentre(first, second, num_nodes, weight, alpha, warm=False):
     """Structure, features and objective."""
     i = np.arange(1, num_nodes + 1)
     columns = np.arange(1, first[1].shape[1] + 1)
     x, c, log = ot.gromov.fgw_barycenters(
         num_nodes, [first[1], second[1]], [first[0], second[0]], lambdas=[1 - weight, weight], alpha=alpha, log=True,
+        warmstartT=warm,
         init_C=0.5 + 0.5 * np.sin(3 * np.outer(i, i)), init_X=0.5 + 0.5 * np.cos(7 * i[:, None] + 3 * columns[None]),
     )
     p = np.full(num_nodes, 1 / num_nodes)
@@ -91,12 +93,14 @@ def barycentre(first, second, num_nodes, weight, alpha):
 
 def barycentres(graphs):
     rows = []
-    for first, second, num_nodes, weight, alpha in ((0, 1, 8, 0.3, 0.5), (3, 2, 6, 0.5, 0.2), (1, 4, 5, 0.1, 0.8), (0, 3, 10, 0.6, 0.9)):
-        c, x, value, rounds = barycentre(graphs[first], graphs[second], num_nodes, weight, alpha)
-        rows.append({
-            "first": first, "second": second, "num_nodes": num_nodes, "weight": weight, "alpha": alpha, "value": value,
-            "rounds": rounds, "structure": np.round(c, 8), "features": np.round(x, 8),
-        })
+    cases = ((0, 1, 8, 0.3, 0.5), (3, 2, 6, 0.5, 0.2), (1, 4, 5, 0.1, 0.8), (0, 3, 10, 0.6, 0.9))
+    for first, second, num_nodes, weight, alpha in cases:
+        for warm in (False, True):
+            c, x, value, rounds = barycentre(graphs[first], graphs[second], num_nodes, weight, alpha, warm)
+            rows.append({
+                "first": first, "second": second, "num_nodes": num_nodes, "weight": weight, "alpha": alpha, "warm": warm,
+                "value": value, "rounds": rounds, "structure": np.round(c, 8), "features": np.round(x, 8),
+            })
     return rows
 
 

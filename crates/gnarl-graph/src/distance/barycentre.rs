@@ -8,7 +8,8 @@
 //! For given couplings `T_s` both are known: `C = Σ_s λ_s T_s C_s T_sᵀ / p pᵀ` (Peyré et al. 2016, proposition 3) and
 //! `X = Σ_s λ_s T_s X_s / p` (Vayer et al. 2019, section 3.2). Couplings and both are found in turn, from a start that the caller gives, as `ot.gromov.fgw_barycenters` of
 //! Python Optimal Transport does it: couplings start from the independent one in every round and stop at a relative change of 1e-5, and the last round
-//! is the one that moves the structure or the features by no more than the tolerance.
+//! is the one that moves the structure or the features by no more than the tolerance. Where the start has couplings, they go on from there in every round
+//! instead (there `warmstartT`), and the sum never goes up.
 
 use super::fused_gromov::{
     FusedGromov, Space, check_alpha, check_masses, check_pair, dot, feature_costs, sparse_square_mean, square_mean,
@@ -26,17 +27,30 @@ const COUPLING_TOLERANCE: f64 = 1e-5;
 pub struct BarycentreSettings {
     /// Weight of the structure, 0 to 1; features have the rest.
     pub alpha: f64,
-    /// Most rounds, and most steps of a coupling within one.
+    /// Most rounds.
     pub max_rounds: usize,
+    /// Most steps of a coupling within one.
+    pub max_steps: usize,
     /// A round that moves the structure or the features by no more than this, in Frobenius norm, is the last.
     pub tolerance: f64,
 }
 
 impl Default for BarycentreSettings {
-    /// Python Optimal Transport's.
+    /// Python Optimal Transport's, which takes one number for rounds and steps.
     fn default() -> Self {
-        Self { alpha: 0.5, max_rounds: 100, tolerance: 1e-9 }
+        Self { alpha: 0.5, max_rounds: 100, max_steps: 100, tolerance: 1e-9 }
     }
+}
+
+/// Where the search for a barycentre begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BarycentreStart {
+    /// How its nodes are joined; symmetric.
+    pub structure: DenseMatrix<f64>,
+    /// What they carry.
+    pub features: DenseMatrix<f64>,
+    /// How each graph lies over it; empty for independent couplings in every round.
+    pub couplings: Vec<DenseMatrix<f64>>,
 }
 
 /// A barycentre, and how the graphs lie over it.
@@ -55,21 +69,18 @@ pub struct Barycentre {
 }
 
 impl BarycentreSettings {
-    /// The barycentre of graphs with weights that sum to one, for nodes of these masses, from a start of structure and features. One round is a coupling with
-    /// each graph and O(N² m) more for the barycentre's `N` and a graph's `m` nodes.
+    /// The barycentre of graphs with weights that sum to one, for nodes of these masses. One round is a coupling with each graph and O(N² m) more for
+    /// the barycentre's `N` and a graph's `m` nodes.
     ///
-    /// Fails for no graphs, other shapes, weights that are negative or do not sum to one, masses of zero, and a start that is not symmetric or finite.
-    pub fn barycentre(
-        &self,
-        graphs: &[(&Space, f64)],
-        masses: &[f64],
-        structure: DenseMatrix<f64>,
-        features: DenseMatrix<f64>,
-    ) -> Result<Barycentre> {
-        self.check(graphs, masses, &structure, &features)?;
+    /// Fails for no graphs, other shapes, weights that are negative or do not sum to one, masses of zero, a start that is not symmetric or finite, and
+    /// couplings that do not have the graphs' masses.
+    pub fn barycentre(&self, graphs: &[(&Space, f64)], masses: &[f64], start: BarycentreStart) -> Result<Barycentre> {
+        self.check(graphs, masses, &start)?;
+        let BarycentreStart { structure, features, couplings } = start;
+        let goes_on = !couplings.is_empty();
         let descent = FusedGromov {
             alpha: self.alpha,
-            max_steps: self.max_rounds,
+            max_steps: self.max_steps,
             relative_tolerance: COUPLING_TOLERANCE,
             absolute_tolerance: 0.0,
         };
@@ -79,12 +90,14 @@ impl BarycentreSettings {
             graphs.iter().map(|(graph, _)| feature_costs(features, graph.features(), 1.0 - self.alpha)).collect()
         };
         let mut linear = costs(&features);
-        let mut found = Barycentre { structure, features, couplings: Vec::new(), value: f64::INFINITY, rounds: 0 };
+        let mut found = Barycentre { structure, features, couplings, value: f64::INFINITY, rounds: 0 };
         for round in 1..=self.max_rounds {
-            let couple = |((graph, _), (linear, simplex)): (&(&Space, f64), (&Vec<f64>, &mut Simplex))| {
-                Ok(descent.descend(&found.structure, masses, graph, linear, simplex)?.0)
+            let couple = |s: usize| {
+                let start = goes_on.then(|| &found.couplings[s]);
+                let graph = graphs[s].0;
+                descent.descend(&found.structure, masses, graph, &linear[s], start, &mut simplices[s])
             };
-            let couplings = graphs.iter().zip(linear.iter().zip(&mut simplices)).map(couple);
+            let couplings = (0..graphs.len()).map(couple).map(|found| Ok(found?.0));
             let couplings: Vec<DenseMatrix<f64>> = couplings.collect::<Result<_>>()?;
             let features = mixed_features(graphs, &couplings, masses, found.features.num_cols());
             linear = costs(&features);
@@ -114,16 +127,11 @@ impl BarycentreSettings {
         Ok(found)
     }
 
-    fn check(
-        &self,
-        graphs: &[(&Space, f64)],
-        masses: &[f64],
-        structure: &DenseMatrix<f64>,
-        features: &DenseMatrix<f64>,
-    ) -> Result<()> {
+    fn check(&self, graphs: &[(&Space, f64)], masses: &[f64], start: &BarycentreStart) -> Result<()> {
+        let BarycentreStart { structure, features, couplings } = start;
         check_alpha(self.alpha)?;
-        if self.max_rounds == 0 {
-            return Err(Error::argument(OP, "no rounds; it needs one at least"));
+        if self.max_rounds == 0 || self.max_steps == 0 {
+            return Err(Error::argument(OP, "no rounds or steps; it needs one at least"));
         }
         if graphs.is_empty() {
             return Err(Error::argument(OP, "no graphs; it needs one at least"));
@@ -151,11 +159,34 @@ impl BarycentreSettings {
         if let Some(x) = structure.data().iter().chain(features.data()).find(|x| !x.is_finite()) {
             return Err(Error::argument(OP, format!("the start has a value of {x}; it must be a number")));
         }
-        match (0..n).all(|i| (0..i).all(|k| structure.row(i)[k] == structure.row(k)[i])) {
-            true => Ok(()),
-            false => Err(Error::argument(OP, "the start's structure is not symmetric")),
+        if !(0..n).all(|i| (0..i).all(|k| structure.row(i)[k] == structure.row(k)[i])) {
+            return Err(Error::argument(OP, "the start's structure is not symmetric"));
+        }
+        if !couplings.is_empty() && couplings.len() != graphs.len() {
+            let what = format!("a start of {} couplings for {} graphs", couplings.len(), graphs.len());
+            return Err(Error::argument(OP, what));
+        }
+        match graphs.iter().zip(couplings).position(|((graph, _), coupling)| !couples(coupling, masses, graph.masses()))
+        {
+            Some(s) => Err(Error::argument(OP, format!("the start's coupling {s} does not have the graph's masses"))),
+            None => Ok(()),
         }
     }
+}
+
+/// Whether a plan moves these masses, but for what rounding leaves.
+fn couples(plan: &DenseMatrix<f64>, rows: &[f64], columns: &[f64]) -> bool {
+    if (plan.num_rows(), plan.num_cols()) != (rows.len(), columns.len()) {
+        return false;
+    }
+    let mut arrived = vec![0.0; columns.len()];
+    let mut left = Vec::with_capacity(rows.len());
+    for i in 0..rows.len() {
+        left.push(plan.row(i).iter().sum::<f64>());
+        arrived.iter_mut().zip(plan.row(i)).for_each(|(sum, mass)| *sum += mass);
+    }
+    let close = |sums: &[f64], masses: &[f64]| sums.iter().zip(masses).all(|(sum, mass)| (sum - mass).abs() < 1e-9);
+    plan.data().iter().all(|mass| *mass >= 0.0) && close(&left, rows) && close(&arrived, columns)
 }
 
 /// `X = Σ_s λ_s T_s X_s / p`.
@@ -243,8 +274,16 @@ mod tests {
 
     fn from_itself(settings: BarycentreSettings, graphs: &[(&Space, f64)]) -> Barycentre {
         let (first, n) = (graphs[0].0, graphs[0].0.num_nodes());
-        let start = (first.structure().to_dense(), first.features().clone());
-        settings.barycentre(graphs, &uniform(n), start.0, start.1).unwrap()
+        settings.barycentre(graphs, &uniform(n), start(first.structure().to_dense(), first.features().clone())).unwrap()
+    }
+
+    fn start(structure: DenseMatrix<f64>, features: DenseMatrix<f64>) -> BarycentreStart {
+        BarycentreStart { structure, features, couplings: Vec::new() }
+    }
+
+    fn independent(rows: &[f64], columns: &[f64]) -> DenseMatrix<f64> {
+        let masses = rows.iter().flat_map(|p| columns.iter().map(move |q| p * q)).collect();
+        DenseMatrix::new(rows.len(), columns.len(), masses).unwrap()
     }
 
     #[test]
@@ -283,11 +322,11 @@ mod tests {
     fn densities_and_means_are_mixed_and_the_value_is_what_it_leaves() {
         let (a, b) = (space(barabasi_albert(14, 3, 1).unwrap(), 1), space(path(9).unwrap(), 2));
         let graphs = [(&a, 0.6), (&b, 0.4)];
-        let start = |i: usize, k: usize| 1.0 / (1.0 + (i * k) as f64);
-        let structure = DenseMatrix::new(10, 10, (0..100).map(|k| start(k / 10, k % 10)).collect()).unwrap();
+        let joined = |i: usize, k: usize| 1.0 / (1.0 + (i * k) as f64);
+        let structure = DenseMatrix::new(10, 10, (0..100).map(|k| joined(k / 10, k % 10)).collect()).unwrap();
         let features = DenseMatrix::new(10, 2, (0..20).map(|k| f64::from(k) / 20.0).collect()).unwrap();
         let settings = BarycentreSettings { alpha: 0.4, ..Default::default() };
-        let found = settings.barycentre(&graphs, &uniform(10), structure, features).unwrap();
+        let found = settings.barycentre(&graphs, &uniform(10), start(structure, features)).unwrap();
         // The share of ordered pairs that are joined: 16 of 81 in the path.
         let density = found.structure.data().iter().sum::<f64>() / 100.0;
         let edges = a.structure().num_entries() as f64;
@@ -318,7 +357,34 @@ mod tests {
         assert!(full.rounds > 1);
         assert_eq!(run(BarycentreSettings { max_rounds: 1, ..usual }).rounds, 1);
         assert_eq!(run(BarycentreSettings { tolerance: 1e3, ..usual }).rounds, 1);
+        assert_ne!(run(BarycentreSettings { max_steps: 1, ..usual }).structure, full.structure);
         assert_ne!(run(BarycentreSettings { alpha: 0.95, ..usual }).structure, full.structure);
+    }
+
+    /// A graph that lies over itself, and another over it node by node: the point on the way between them is as near to both as that coupling says,
+    /// and no round leads away.
+    #[test]
+    fn couplings_of_the_start_are_where_it_goes_on() {
+        let (a, b) = (space(barabasi_albert(14, 3, 1).unwrap(), 1), space(barabasi_albert(14, 2, 2).unwrap(), 2));
+        let itself = DenseMatrix::new(14, 14, (0..196).map(|k| if k % 15 == 0 { 1.0 / 14.0 } else { 0.0 }).collect());
+        let between = FusedGromov::default().between(&a, &b).unwrap();
+        assert_eq!(between.masses.data().iter().filter(|mass| **mass > 1e-12).count(), 14, "a permutation");
+        let mut from = start(a.structure().to_dense(), a.features().clone());
+        from.couplings = vec![itself.unwrap(), between.masses];
+        let run = |max_rounds: usize| {
+            let settings = BarycentreSettings { max_rounds, ..Default::default() };
+            settings.barycentre(&[(&a, 0.7), (&b, 0.3)], &uniform(14), from.clone()).unwrap().value
+        };
+        assert!((run(1) - 0.7 * 0.3 * between.value).abs() < 1e-9, "{} on the way of {}", run(1), between.value);
+        assert!((1..6).all(|rounds| run(rounds + 1) <= run(rounds) + 1e-12));
+        from.couplings = vec![independent(&uniform(14), a.masses()), independent(&uniform(14), b.masses())];
+        let settings = BarycentreSettings { max_rounds: 1, ..Default::default() };
+        let warm = settings.barycentre(&[(&a, 0.7), (&b, 0.3)], &uniform(14), from.clone()).unwrap();
+        from.couplings.clear();
+        let cold = settings.barycentre(&[(&a, 0.7), (&b, 0.3)], &uniform(14), from).unwrap();
+        assert!(
+            (warm.value - cold.value).abs() < 1e-12 && distance(warm.structure.data(), cold.structure.data()) < 1e-9
+        );
     }
 
     #[test]
@@ -337,15 +403,15 @@ mod tests {
         let (flat, none) = (DenseMatrix::zeros(3, 3), DenseMatrix::zeros(3, 0));
         let usual = BarycentreSettings::default();
         let refused =
-            |settings: BarycentreSettings, graphs: &[(&Space, f64)], masses: &[f64], start: DenseMatrix<f64>| {
-                settings.barycentre(graphs, masses, start, none.clone()).unwrap_err().to_string()
+            |settings: BarycentreSettings, graphs: &[(&Space, f64)], masses: &[f64], from: DenseMatrix<f64>| {
+                settings.barycentre(graphs, masses, start(from, none.clone())).unwrap_err().to_string()
             };
         let whole = [(&graph, 1.0)];
         let third = uniform(3);
         let e = refused(usual, &[], &third, flat.clone());
         assert_eq!(e, "barycentre: no graphs; it needs one at least");
         let e = refused(BarycentreSettings { max_rounds: 0, ..usual }, &whole, &third, flat.clone());
-        assert_eq!(e, "barycentre: no rounds; it needs one at least");
+        assert_eq!(e, "barycentre: no rounds or steps; it needs one at least");
         let e = refused(usual, &[(&graph, 1.5), (&graph, -0.5)], &third, flat.clone());
         assert_eq!(e, "barycentre: a weight of -0.5; it must be a number of at least 0");
         let e = refused(usual, &[(&graph, 0.5)], &third, flat.clone());
@@ -360,5 +426,11 @@ mod tests {
         assert_eq!(refused(usual, &whole, &third, at(1, 1.0)), "barycentre: the start's structure is not symmetric");
         let e = refused(usual, &whole, &third, at(4, f64::NAN));
         assert_eq!(e, "barycentre: the start has a value of NaN; it must be a number");
+        let with = |couplings| BarycentreStart { structure: flat.clone(), features: none.clone(), couplings };
+        let refused = |couplings| usual.barycentre(&whole, &third, with(couplings)).unwrap_err().to_string();
+        let fine = independent(&third, graph.masses());
+        assert_eq!(refused(vec![fine.clone(), fine]), "barycentre: a start of 2 couplings for 1 graphs");
+        let less = DenseMatrix::zeros(3, 3);
+        assert_eq!(refused(vec![less]), "barycentre: the start's coupling 0 does not have the graph's masses");
     }
 }

@@ -135,24 +135,31 @@ impl FusedGromov {
         }
         let linear = feature_costs(&a.features, &b.features, 1.0 - self.alpha);
         let mut simplex = Simplex::new(&a.masses, &b.masses)?;
-        let (masses, value) = self.descend(&a.structure.to_dense(), &a.masses, b, &linear, &mut simplex)?;
+        let (masses, value) = self.descend(&a.structure.to_dense(), &a.masses, b, &linear, None, &mut simplex)?;
         Ok(Coupling { masses, value })
     }
 
-    /// Conditional gradient from the independent coupling. `linear` is the weighted cost of features, `simplex` has both graphs' masses.
+    /// Conditional gradient from a coupling, else from the independent one. `linear` is the weighted cost of features, `simplex` has both graphs'
+    /// masses.
     pub(super) fn descend(
         &self,
         structure: &DenseMatrix<f64>,
         masses: &[f64],
         other: &Space,
         linear: &[f64],
+        start: Option<&DenseMatrix<f64>>,
         simplex: &mut Simplex,
     ) -> Result<(DenseMatrix<f64>, f64)> {
         let (n, m) = (masses.len(), other.num_nodes());
         let outer = |a: &[f64], b: &[f64]| a.iter().flat_map(|x| b.iter().map(move |y| x * y)).collect::<Vec<f64>>();
-        let mut plan = outer(masses, &other.masses);
-        // A T B for the plan as it is.
-        let mut product = outer(&times(structure, masses), &other.structure.mul_vec(&other.masses));
+        // The plan, and A T B for it.
+        let (mut plan, mut product) = match start {
+            Some(start) => (start.data().to_vec(), product_at(structure, start, &other.structure)),
+            None => {
+                let degrees = (times(structure, masses), other.structure.mul_vec(&other.masses));
+                (outer(masses, &other.masses), outer(&degrees.0, &degrees.1))
+            }
+        };
         let constant = square_mean(structure, masses) + sparse_square_mean(&other.structure, &other.masses);
         let mut features = dot(linear, &plan);
         let mut value = features + self.alpha * (constant - 2.0 * dot(&product, &plan));
@@ -200,6 +207,26 @@ pub(super) fn feature_costs(x: &DenseMatrix<f64>, y: &DenseMatrix<f64>, weight: 
         }
     }
     costs
+}
+
+/// `A T B` for any `T`, with `B` sparse.
+fn product_at(a: &DenseMatrix<f64>, plan: &DenseMatrix<f64>, b: &CsrMatrix<f64>) -> Vec<f64> {
+    let (n, m) = (plan.num_rows(), plan.num_cols());
+    let mut right: DenseMatrix<f64> = DenseMatrix::zeros(n, m);
+    for i in 0..n {
+        let row = right.row_mut(i);
+        for (j, mass) in plan.row(i).iter().enumerate().filter(|(_, mass)| **mass != 0.0) {
+            let (targets, weights) = b.row(j);
+            targets.iter().zip(weights).for_each(|(&l, w)| row[l as usize] += mass * w);
+        }
+    }
+    let mut product = vec![0.0; n * m];
+    for (k, out) in product.chunks_mut(m.max(1)).enumerate() {
+        for (i, factor) in a.row(k).iter().enumerate().filter(|(_, factor)| **factor != 0.0) {
+            out.iter_mut().zip(right.row(i)).for_each(|(out, x)| *out += factor * x);
+        }
+    }
+    product
 }
 
 /// `A T B` for the corner `T` that the simplex is at, with `B` sparse: `T B` has about as many entries as `T` times neighbours.

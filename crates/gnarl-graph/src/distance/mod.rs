@@ -20,7 +20,7 @@ mod spectral;
 mod transport;
 
 pub use self::assignment::assignment;
-pub use self::barycentre::{Barycentre, BarycentreSettings};
+pub use self::barycentre::{Barycentre, BarycentreSettings, BarycentreStart};
 pub use self::fused_gromov::{Coupling, FusedGromov, Space};
 pub use self::transport::{TransportPlan, transport};
 
