@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`transform`] | the interface of everything that makes one graph into another, once or anew in every epoch |
 //! | [`corruption`] | edges of training graphs removed and added at random |
-//! | [`drop_edge`], [`drop_node`], [`feature_mask`], [`subgraph`], [`submix`], [`configuration`] | augmentations in graph space, one each |
+//! | [`drop_edge`], [`drop_node`], [`feature_mask`], [`subgraph`], [`submix`], [`geo_mix`], [`configuration`] | augmentations in graph space, one each |
 //! | [`manifold_mixup`] | latent vectors mixed while training |
 //! | [`density`] | densities of latent vectors |
 //! | [`gratin`] | new latent vectors drawn from a density for each class |
@@ -22,6 +22,7 @@ pub mod draws;
 pub mod drop_edge;
 pub mod drop_node;
 pub mod feature_mask;
+pub mod geo_mix;
 pub mod gratin;
 pub mod influence;
 pub mod manifold_mixup;
@@ -41,6 +42,7 @@ pub use draws::Draws;
 pub use drop_edge::DropEdge;
 pub use drop_node::DropNode;
 pub use feature_mask::FeatureMask;
+pub use geo_mix::GeoMix;
 pub use gratin::Gratin;
 pub use manifold_mixup::ManifoldMixup;
 pub use retrain::Retrain;
@@ -59,6 +61,7 @@ gnarl_graph::choices! {
         FeatureMask(FeatureMask),
         Subgraph(Subgraph),
         SubMix(SubMix),
+        GeoMix(GeoMix),
         ManifoldMixup(ManifoldMixup),
         Configuration(Configuration),
     }

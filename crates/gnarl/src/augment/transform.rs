@@ -83,6 +83,13 @@ pub(super) const COPIES: Setting = Setting::new(
     "each-epoch (new ones in every epoch, in the place of the training graphs) or fixed (one of each beside them) [default: each-epoch]",
 );
 
+/// The same of what is dear to make or learned from all graphs.
+pub(super) const COPIES_ONCE: Setting = Setting::new(
+    "copies",
+    "HOW",
+    "fixed (one of each beside the training graphs) or each-epoch (new ones in every epoch, in their place) [default: fixed]",
+);
+
 /// A transformed graph and its label.
 #[derive(Debug, Clone)]
 pub struct Copied {
@@ -149,7 +156,9 @@ mod tests {
                 let copies = copy_all(transform.method().transform().unwrap().0, &graphs, seed, 1).unwrap();
                 for (copy, original) in copies.iter().zip(&graphs) {
                     prop_assert!(is_simple(&copy.graph), "{}", name);
-                    prop_assert!(copy.graph.num_nodes() <= original.num_nodes(), "{}", name);
+                    let both = original.num_nodes().max(graphs[copy.partner].num_nodes());
+                    let most = if copy.partner_share > 0.0 { both } else { original.num_nodes() };
+                    prop_assert!(copy.graph.num_nodes() <= most, "{}: no more than what went into it", name);
                     prop_assert_eq!(copy.graph.num_nodes() == 0, original.num_nodes() == 0, "{}", name);
                     prop_assert_eq!(copy.graph.features().unwrap().num_rows(), copy.graph.num_nodes());
                     prop_assert!((0.0..=1.0).contains(&copy.partner_share));
