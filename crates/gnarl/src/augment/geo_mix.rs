@@ -11,8 +11,8 @@
 //! itself node by node, so that a small share gives nearly the graph: `N` of its nodes where the copy has fewer, some of them twice where it has
 //! more. The number of nodes is `N = (1 - λ) n + λ n'`, rounded, but never more than [`MOST_NODES`]: of larger graphs a node of the copy stands for
 //! several. Pairs are joined where `C` is largest, as many as make the copy's mean degree `(1 - λ)` times the graph's plus `λ` times the partner's; features
-//! are `X`; the partner's share of the label is `λ`. The authors' low-rank couplings are ours by way of `N`; their coordinate descent takes
-//! proximal steps where ours takes exact transports.
+//! are `X`; the partner's share of the label is `λ`. The authors approximate the way by one of fewer dimensions, and so does `N`; their solver is
+//! another.
 
 use gnarl_graph::distance::{BarycentreSettings, BarycentreStart, Space, transport};
 use gnarl_graph::names::{Choice, Setting};
