@@ -192,7 +192,9 @@ fn a_rare_class_is_levelled() {
 fn every_augmentation_is_reached_by_name() {
     let dir = sets();
     let mut seen = Vec::new();
-    for name in ["none", "dropedge", "dropnode", "subgraph", "submix", "manifold-mixup", "configuration"] {
+    for name in
+        ["none", "dropedge", "dropnode", "subgraph", "submix", "geomix", "g-mixup", "manifold-mixup", "configuration"]
+    {
         let report = json(&args(&dir, "imdb-binary", &["--augment", name, "--runs", "2"]));
         assert_eq!(report["config"]["model"]["augment"]["kind"], name);
         assert_eq!(
@@ -203,12 +205,13 @@ fn every_augmentation_is_reached_by_name() {
         let strength = report["config"]["model"]["augment"]["strength"].as_f64();
         assert_eq!(
             strength,
-            [None, Some(0.2), Some(0.4), Some(1.0)][match name {
-                "none" => 0,
-                "submix" => 2,
-                "manifold-mixup" => 3,
-                _ => 1,
-            }]
+            match name {
+                "none" => None,
+                "submix" => Some(0.4),
+                "geomix" => Some(0.5),
+                "manifold-mixup" => Some(1.0),
+                _ => Some(0.2),
+            }
         );
         let curve = json(&args(&dir, "imdb-binary", &["--augment", name, "--runs", "1", "--curves"]));
         let losses = curve["runs"][0]["trained"][0]["curve"].clone();
@@ -379,12 +382,11 @@ fn what_is_wrong_is_said_in_one_line() {
             .contains("manifold-mixup: a strength of 0; it must be above 0")
     );
     assert!(fail(&["--augment", "gratin", "--strength", "0.5"]).contains(
-        "strength: belongs to dropedge, dropnode, feature-mask, subgraph, submix, manifold-mixup and configuration"
+        "strength: belongs to dropedge, dropnode, feature-mask, subgraph, submix, geomix, manifold-mixup, configuration and g-mixup"
     ));
-    assert!(
-        fail(&["--augment", "manifold-mixup", "--copies", "fixed"])
-            .contains("copies: belongs to dropedge, dropnode, feature-mask, subgraph, submix and configuration")
-    );
+    assert!(fail(&["--augment", "manifold-mixup", "--copies", "fixed"]).contains(
+        "copies: belongs to dropedge, dropnode, feature-mask, subgraph, submix, geomix, configuration and g-mixup"
+    ));
     assert!(
         fail(&["--augment", "dropedge", "--copies", "many"])
             .contains("unknown copies 'many'; known: fixed, each-epoch")

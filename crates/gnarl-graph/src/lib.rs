@@ -10,7 +10,7 @@
 //! | [`spectrum`] | eigenvalues, gap, Cheeger constant, bounds |
 //! | [`community`] | communities: spectral clustering, Louvain, Fast Greedy, Walktrap, node2vec, k-means |
 //! | [`properties`] | density, components, homophily, diameter, Dirichlet energy |
-//! | [`distance`] | distances between graphs, with and without known alignment |
+//! | [`distance`] | distances between graphs, with and without known alignment; transport and barycentres |
 //! | [`metrics`] | accuracy, AMI, ARI, modularity, success rate, histograms |
 //! | [`names`] | lists of choices, and all that follows from a list |
 //! | [`random`] | one seed, a stream per purpose |

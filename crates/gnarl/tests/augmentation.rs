@@ -112,6 +112,8 @@ fn strength_zero_changes_nothing_and_one_does() {
     let plain = model(Backbone::Gin, 3);
     let none = results(&study(&set, plain));
     for augment in augmentations().filter(makes_graphs) {
+        // In the place of the graphs: copies beside them are more graphs, even where they are the same.
+        let augment = with(augment, "copies", "each-epoch");
         let by = |strength: &str| results(&study(&set, plain.augment(with(augment, "strength", strength))));
         // Parts of graphs, and graphs drawn anew, are others even so.
         if !matches!(augment, Augment::Subgraph(_) | Augment::GMixup(_)) {

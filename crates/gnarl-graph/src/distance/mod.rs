@@ -8,12 +8,21 @@
 //! permutations of the second graph's nodes ([`GraphDistance::aligned`]). That minimum is exact for features alone, where
 //! it is an assignment problem; with structure it is a quadratic assignment problem, which nobody solves exactly beyond
 //! some 20 nodes, and the answer is an upper bound.
+//!
+//! Graphs of different sizes are laid over each other by moving mass: [`transport()`] is the cheapest way to move it, [`FusedGromov`] the distance that
+//! looks at features and structure, and [`BarycentreSettings::barycentre`] a graph between others.
 
 mod assignment;
+mod barycentre;
 mod faq;
+mod fused_gromov;
 mod spectral;
+mod transport;
 
 pub use self::assignment::assignment;
+pub use self::barycentre::{Barycentre, BarycentreSettings, BarycentreStart};
+pub use self::fused_gromov::{Coupling, FusedGromov, Space};
+pub use self::transport::{TransportPlan, transport};
 
 use crate::error::{Error, Result};
 use crate::features::Features;

@@ -4,7 +4,7 @@ from typing import Any
 
 from gnarl._axes import Choice, DefenseChoice, InferenceChoice
 
-__all__ = ["CGSO", "ADMPST", "ADMPALM", "Orthonormal", "Parseval", "RobustCRF", "Smoothing", "CleanCRF", "Retrain", "Gratin", "DropEdge", "DropNode", "FeatureMask", "Subgraph", "Submix", "ManifoldMixup", "Configuration", "Jaccard", "Svd"]
+__all__ = ["CGSO", "ADMPST", "ADMPALM", "Orthonormal", "Parseval", "RobustCRF", "Smoothing", "CleanCRF", "Retrain", "Gratin", "DropEdge", "DropNode", "FeatureMask", "Subgraph", "Submix", "Geomix", "ManifoldMixup", "Configuration", "Jaccard", "Svd"]
 
 class CGSO(Choice):
     def __init__(self, *, centrality: Any = None, init: Any = None) -> None: ...
@@ -97,6 +97,11 @@ class Subgraph(Choice):
     copies: Any
 
 class Submix(Choice):
+    def __init__(self, *, strength: Any = None, copies: Any = None) -> None: ...
+    strength: Any
+    copies: Any
+
+class Geomix(Choice):
     def __init__(self, *, strength: Any = None, copies: Any = None) -> None: ...
     strength: Any
     copies: Any

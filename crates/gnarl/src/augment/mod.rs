@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`transform`] | the interface of everything that makes one graph into another, once or anew in every epoch |
 //! | [`corruption`] | edges of training graphs removed and added at random |
-//! | [`drop_edge`], [`drop_node`], [`feature_mask`], [`subgraph`], [`submix`], [`configuration`], [`g_mixup`] | augmentations in graph space, one each |
+//! | [`drop_edge`], [`drop_node`], [`feature_mask`], [`subgraph`], [`submix`], [`geo_mix`], [`configuration`], [`g_mixup`] | augmentations in graph space, one each |
 //! | [`graphon`] | what the graphs of a class have in common |
 //! | [`manifold_mixup`] | latent vectors mixed while training |
 //! | [`density`] | densities of latent vectors |
@@ -24,6 +24,7 @@ pub mod drop_edge;
 pub mod drop_node;
 pub mod feature_mask;
 pub mod g_mixup;
+pub mod geo_mix;
 pub mod graphon;
 pub mod gratin;
 pub mod influence;
@@ -45,6 +46,7 @@ pub use drop_edge::DropEdge;
 pub use drop_node::DropNode;
 pub use feature_mask::FeatureMask;
 pub use g_mixup::GMixup;
+pub use geo_mix::GeoMix;
 pub use graphon::Graphon;
 pub use gratin::Gratin;
 pub use manifold_mixup::ManifoldMixup;
@@ -64,6 +66,7 @@ gnarl_graph::choices! {
         FeatureMask(FeatureMask),
         Subgraph(Subgraph),
         SubMix(SubMix),
+        GeoMix(GeoMix),
         ManifoldMixup(ManifoldMixup),
         Configuration(Configuration),
         GMixup(GMixup),

@@ -381,6 +381,11 @@ pub const CLAIMS: &[Claim] = &[
     ),
     says(
         7,
+        "GRATIN is more accurate than GeoMix.",
+        &[("results_gcn", "GRATIN", "GeoMix"), ("results_gin", "GRATIN", "GeoMix")],
+    ),
+    says(
+        7,
         "GRATIN is more accurate than SubMix.",
         &[("results_gcn", "GRATIN", "SubMix"), ("results_gin", "GRATIN", "SubMix")],
     ),

@@ -9,7 +9,8 @@ use gnarl_graph::dataset::Task;
 use super::measure::Measure;
 use super::recipe::Recipe;
 use crate::augment::{
-    Augment, Configuration, Copies, Corruption, Density, DropEdge, DropNode, GMixup, Gratin, Nothing, Retrain, SubMix,
+    Augment, Configuration, Copies, Corruption, Density, DropEdge, DropNode, GMixup, GeoMix, Gratin, Nothing, Retrain,
+    SubMix,
 };
 use crate::model::Model;
 use crate::nn::Backbone;
@@ -22,6 +23,8 @@ pub const DROP_NODE: Augment = Augment::DropNode(DropNode::share(0.2));
 pub const SUBMIX: Augment = Augment::SubMix(SubMix::share(0.4));
 /// One graph for each, drawn from what the graphs of two classes have in common.
 pub const G_MIXUP: Augment = Augment::GMixup(GMixup::share(0.2));
+/// One graph for each, on the way to another.
+pub const GEO_MIX: Augment = Augment::GeoMix(GeoMix::share(0.5));
 /// With edges rejoined.
 pub const CONFIGURATION: Augment = Augment::Configuration(Configuration::share(0.2));
 /// One copy of each graph without some edges, for all epochs, beside it.
