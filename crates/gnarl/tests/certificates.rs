@@ -59,7 +59,7 @@ fn network(config: &NetworkConfig, cols: usize, seed: u64) -> WhiteBox {
 }
 
 fn config(backbone: Backbone, layers: usize, weights: WeightsChoice) -> NetworkConfig {
-    NetworkConfig { hidden: 4, layers, weights, appnp_steps: 4, ..NetworkConfig::new(backbone) }
+    NetworkConfig { hidden: 4, layers, weights, heads: 2, appnp_steps: 4, ..NetworkConfig::new(backbone) }
 }
 
 fn pairs(n: usize) -> Vec<(u32, u32)> {
@@ -132,11 +132,9 @@ fn assert_features_hold(model: &WhiteBox, graph: &Graph, rng: &mut Rng, what: &s
                         Scope::Every => (0..n).for_each(|v| ball.fill_row(radius, row(&mut moves, v, cols), rng)),
                         Scope::Total => ball.fill_row(radius, &mut moves, rng),
                     }
-                    // To the rim, and one time of two to a corner.
-                    if try_at % 2 == 0 {
-                        moves
-                            .iter_mut()
-                            .for_each(|m| *m = if norm == Norm::Infinity { radius * m.signum() } else { *m });
+                    // One time of two to a corner, where there are any.
+                    if try_at % 2 == 0 && norm == Norm::Infinity {
+                        moves.iter_mut().filter(|m| **m != 0.0).for_each(|m| *m = radius * m.signum());
                     }
                     let values = x.data().iter().zip(&moves).map(|(x, m)| x + *m as f32).collect();
                     let after = classes(model, &with_values(graph, cols, values));

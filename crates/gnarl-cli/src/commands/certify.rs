@@ -10,7 +10,7 @@ use gnarl::perturb::Norm;
 use gnarl::robustness::certify::{FlipNoise, Noise, Rule, Scope, Threat};
 use gnarl::study::Accuracy;
 use gnarl::study::certify::{
-    Cell, Certificate, Certified, CertifyStudy, CertifyWatch, Method, Radius, SmoothingSettings, Survived,
+    Cell, Certificate, Certified, CertifyStudy, CertifyWatch, Method, Radius, SmoothingSettings, Survived, binarised,
 };
 use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
@@ -39,6 +39,9 @@ pub struct CertifyArgs {
     /// What an attacker changes: features, edges, or both (smoothing) [default: edges of exact, else features; edges where there are none]
     #[arg(long, help_heading = CERTIFICATE)]
     pub target: Option<Target>,
+    /// Take features that are not zero for ones before anything is trained, as studies of binary features do with counts and weights
+    #[arg(long, help_heading = CERTIFICATE)]
+    pub binary: bool,
     /// Of smoothing: how often a 0 becomes a 1 [default: 0.01 of features, 0.0001 of edges]
     #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = CERTIFICATE)]
     pub p_plus: Option<f64>,
@@ -136,6 +139,7 @@ struct Config {
     protocol: ProtocolName,
     recipe: Recipe,
     model: Model,
+    binary: bool,
     runs: usize,
     seed: u64,
 }
@@ -338,7 +342,10 @@ impl CertifyArgs {
 pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecReport, CertifyReport>> {
     // A wrong option should not wait for the data.
     args.certificates(args.target(None))?;
-    let (data, benchmark) = args.model.benchmark(global, args.runs)?;
+    let (data, mut benchmark) = args.model.benchmark(global, args.runs)?;
+    if let (true, Content::Graph(graph)) = (args.binary, &benchmark.content) {
+        benchmark.content = Content::Graph(binarised(graph)?);
+    }
     let task = benchmark.content.task();
     let graph = match &benchmark.content {
         Content::Graph(graph) => graph,
@@ -407,6 +414,7 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecRep
             protocol: args.model.protocol,
             recipe: args.model.recipe,
             model: plan.model,
+            binary: args.binary,
             runs: args.runs,
             seed: global.seed,
         },

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use gnarl_graph::dataset::Benchmark;
-use gnarl_graph::{Content, Error, Graph, named};
+use gnarl_graph::{Content, CsrMatrix, Error, Features, Graph, named};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -24,6 +24,17 @@ use crate::robustness::certify::{
     Threat, largest,
 };
 use crate::train::{Watch, argmax, median};
+
+/// The graph with ones where its features are not zero.
+pub fn binarised(graph: &Graph) -> gnarl_graph::Result<Graph> {
+    let Some(features) = graph.features() else { return Ok(graph.clone()) };
+    let sparse = match features {
+        Features::Sparse(m) => m.clone(),
+        Features::Dense(m) => CsrMatrix::from_dense(m),
+    };
+    let ones = sparse.map(|v| if v == 0.0 { 0.0 } else { 1.0 });
+    graph.clone().with_features(Features::Sparse(ones))
+}
 
 /// A certificate with its settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -562,7 +573,11 @@ impl<'a> Subject<'a> {
     fn new(fitted: &'a Fitted, graph: &'a Graph) -> Result<Self> {
         let scaled = fitted.scaled(graph)?;
         let truth = match graph.labels() {
-            Some(labels) => fitted.matched(labels),
+            Some(labels) => {
+                let matched = fitted.matched(labels);
+                let of = |u: u32| labels.get(u).and_then(|c| matched.get(c as usize).copied().flatten());
+                (0..graph.num_nodes() as u32).map(of).collect()
+            }
             None => vec![None; graph.num_nodes()],
         };
         let test = fitted.trained_on().split.test().to_vec();

@@ -61,7 +61,7 @@ impl BinaryGcn {
         }
         let Some(features) = graph.features() else { return Err(refused("the graph has no features to flip")) };
         if features.values().iter().any(|&v| v != 0.0 && v != 1.0) {
-            let what = "features must be 0 or 1 as the network takes them; --features as-loaded leaves binary ones as they are";
+            let what = "features must be 0 or 1 as the network takes them; --binary makes them so, --features as-loaded leaves them so";
             return Err(refused(what));
         }
         let ones = (0..graph.num_nodes()).map(|u| ones_of(features, u)).collect();

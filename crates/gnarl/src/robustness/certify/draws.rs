@@ -102,7 +102,7 @@ impl NoisyRows {
         };
         if let Some(v) = features.values().iter().find(|&&v| v != 0.0 && v != 1.0) {
             let what = format!(
-                "features are flipped where all are 0 or 1, and one is {v}; --gaussian X has noise for numbers"
+                "features are flipped where all are 0 or 1, and one is {v}; --binary makes them so, --gaussian X has noise for numbers"
             );
             return Err(Error::argument("certify", what));
         }
