@@ -1,7 +1,8 @@
 //! Noisy copies of bits, drawn fast: what is rare is skipped to, and nothing is drawn twice.
 //!
 //! Of many bits that flip with probability p, the distance to the next flip is geometric, and the distances are independent. Where p is not
-//! tiny they come from a table of the law in whole 64-bit numbers.
+//! tiny they come from a table of the law in whole 64-bit numbers. Of a row of features with few additions their number, which is binomial, is
+//! drawn first, and then as many different places, which no processor has to guess at.
 
 use gnarl_graph::random::Rng;
 use gnarl_graph::{Error, Features, Graph, Result};
@@ -79,17 +80,79 @@ impl Skips {
     }
 }
 
+/// How many of some bits flip: the binomial law of one number of bits, in whole 64-bit numbers.
+#[derive(Debug)]
+struct FlipCount {
+    /// The least count that has a chance worth a number.
+    first: u32,
+    /// `P(count <= first + i)` in units of 2^-64; the last is all.
+    law: Vec<u64>,
+}
+
+impl FlipCount {
+    /// From the most likely count both ways, until what is left is below the numbers' precision.
+    fn new(bits: usize, p: f64) -> Self {
+        let mode = (((bits + 1) as f64 * p) as usize).min(bits);
+        let odds = p / (1.0 - p);
+        let mut up = vec![1.0];
+        for k in mode..bits {
+            let next = up[up.len() - 1] * odds * (bits - k) as f64 / (k + 1) as f64;
+            if next < 1e-22 {
+                break;
+            }
+            up.push(next);
+        }
+        let mut down = Vec::new();
+        let mut last = 1.0;
+        for k in (0..mode).rev() {
+            last *= (k + 1) as f64 / (odds * (bits - k) as f64);
+            if last < 1e-22 {
+                break;
+            }
+            down.push(last);
+        }
+        let total = up.iter().chain(&down).sum::<f64>();
+        let mut reached = 0.0;
+        let mut law: Vec<u64> = down
+            .iter()
+            .rev()
+            .chain(&up)
+            .map(|weight| {
+                reached += weight / total;
+                (reached * 2f64.powi(64)) as u64
+            })
+            .collect();
+        if let Some(last) = law.last_mut() {
+            *last = u64::MAX;
+        }
+        Self { first: (mode - down.len()) as u32, law }
+    }
+
+    #[inline]
+    fn draw(&self, rng: &mut Rng) -> u32 {
+        let u = rng.next_u64();
+        self.first + self.law.partition_point(|&reached| reached <= u).min(self.law.len() - 1) as u32
+    }
+}
+
+/// Up to this probability of an addition, additions are counted first and placed then: a place that is taken is drawn again, which is
+/// rare where few are taken.
+const COUNTED_UP_TO: f64 = 0.1;
+
 /// Bits in rows, mostly zeros, and how noise flips them.
 #[derive(Debug)]
 pub(super) struct NoisyRows {
     num_cols: usize,
     offsets: Vec<usize>,
     ones: Vec<u32>,
-    /// One bit for each cell.
+    /// One bit for each cell, rows in whole words.
     is_one: Vec<u64>,
+    words: usize,
     added: Skips,
-    /// A number below this keeps a one.
-    kept_below: u64,
+    /// By the number of a row's ones, where additions are counted first.
+    counts: Vec<Option<FlipCount>>,
+    /// The first 16 bits of what a number must be below to keep a one, and the others.
+    kept_below: (u16, u64),
     keeps_all: bool,
 }
 
@@ -120,21 +183,28 @@ impl NoisyRows {
             }
             offsets.push(ones.len());
         }
-        let mut is_one = vec![0u64; (rows * num_cols).div_ceil(64)];
+        let words = num_cols.div_ceil(64);
+        let mut is_one = vec![0u64; rows * words];
+        let mut counts: Vec<Option<FlipCount>> = Vec::new();
         for u in 0..rows {
-            for &c in &ones[offsets[u]..offsets[u + 1]] {
-                let cell = u * num_cols + c as usize;
-                is_one[cell / 64] |= 1 << (cell % 64);
+            let own = &ones[offsets[u]..offsets[u + 1]];
+            own.iter().for_each(|&c| is_one[u * words + c as usize / 64] |= 1 << (c % 64));
+            if noise.p_plus > 0.0 && noise.p_plus <= COUNTED_UP_TO {
+                counts.resize_with(counts.len().max(own.len() + 1), || None);
+                counts[own.len()].get_or_insert_with(|| FlipCount::new(num_cols - own.len(), noise.p_plus));
             }
         }
         let keep = 1.0 - noise.p_minus;
+        let below = (keep * 2f64.powi(64)) as u64;
         Ok(Self {
             num_cols,
             offsets,
             ones,
             is_one,
+            words,
             added: Skips::new(noise.p_plus),
-            kept_below: (keep * 2f64.powi(64)) as u64,
+            counts,
+            kept_below: ((below >> 48) as u16, below << 16),
             keeps_all: keep >= 1.0,
         })
     }
@@ -150,24 +220,73 @@ impl NoisyRows {
     /// A noisy copy, row by row: `with_row` gets the columns of its ones, in no order.
     pub fn draw(&self, rng: &mut Rng, mut with_row: impl FnMut(usize, &[u32])) {
         let mut row = vec![0u32; self.num_cols];
-        let mut next = self.added.next(rng);
+        let mut taken = vec![0u64; self.words];
         for u in 0..self.num_rows() {
-            let mut count = 0;
-            for &c in &self.ones[self.offsets[u]..self.offsets[u + 1]] {
-                // Written either way, and kept by the count: no branch to guess.
-                row[count] = c;
-                count += usize::from(self.keeps_all || rng.next_u64() < self.kept_below);
-            }
-            let start = (u * self.num_cols) as u64;
-            let end = start + self.num_cols as u64;
-            while next < end {
-                if self.is_one[(next / 64) as usize] >> (next % 64) & 1 == 0 {
-                    row[count] = (next - start) as u32;
-                    count += 1;
+            let own = &self.ones[self.offsets[u]..self.offsets[u + 1]];
+            let mut count = self.keep(own, rng, &mut row);
+            let known = &self.is_one[u * self.words..(u + 1) * self.words];
+            match self.counts.get(own.len()) {
+                Some(Some(law)) => {
+                    taken.copy_from_slice(known);
+                    let wanted = count + law.draw(rng) as usize;
+                    while count < wanted {
+                        let c = below(self.num_cols as u32, rng);
+                        let (word, bit) = (c as usize / 64, 1u64 << (c % 64));
+                        if taken[word] & bit == 0 {
+                            taken[word] |= bit;
+                            row[count] = c;
+                            count += 1;
+                        }
+                    }
                 }
-                next = next.saturating_add(1).saturating_add(self.added.next(rng));
+                _ => {
+                    let mut next = self.added.next(rng);
+                    while next < self.num_cols as u64 {
+                        if known[(next / 64) as usize] >> (next % 64) & 1 == 0 {
+                            row[count] = next as u32;
+                            count += 1;
+                        }
+                        next = next.saturating_add(1).saturating_add(self.added.next(rng));
+                    }
+                }
             }
             with_row(u, &row[..count]);
+        }
+    }
+
+    /// Writes those of some ones that stay, and gives their number.
+    #[inline]
+    fn keep(&self, own: &[u32], rng: &mut Rng, row: &mut [u32]) -> usize {
+        if self.keeps_all {
+            row[..own.len()].copy_from_slice(own);
+            return own.len();
+        }
+        let (first, others) = self.kept_below;
+        let mut count = 0;
+        for four in own.chunks(4) {
+            let mut bits = rng.next_u64();
+            for &c in four {
+                let lane = bits as u16;
+                bits >>= 16;
+                // Sixteen bits decide, but for one time in 65,536.
+                let stays = lane < first || (lane == first && rng.next_u64() < others);
+                // Written either way, and kept by the count: no branch to guess.
+                row[count] = c;
+                count += usize::from(stays);
+            }
+        }
+        count
+    }
+}
+
+/// Uniform below a number (Lemire 2019): by a product, drawn again where that would favour some.
+#[inline]
+fn below(most: u32, rng: &mut Rng) -> u32 {
+    loop {
+        let product = (rng.next_u64() >> 32) * u64::from(most);
+        let low = product as u32;
+        if low >= most || low >= most.wrapping_neg() % most {
+            return (product >> 32) as u32;
         }
     }
 }
@@ -245,13 +364,36 @@ mod tests {
         assert_eq!((Skips::new(0.0).next(rng), Skips::new(1.0).next(rng)), (u64::MAX, 0));
     }
 
+    /// Counts have the binomial law: every probability against the formula.
+    #[test]
+    fn counts_are_binomial() {
+        for (bits, p) in [(1, 0.05), (7, 0.02), (300, 0.01), (2000, 0.1), (0, 0.05)] {
+            let law = FlipCount::new(bits, p);
+            let mut choose = 1.0f64;
+            let mut before = 0u64;
+            for k in 0..=bits.min(60) {
+                let expected = choose * p.powi(k as i32) * (1.0 - p).powi((bits - k) as i32);
+                let at = (k as i64 - i64::from(law.first)).max(-1);
+                let reached = if at < 0 { 0 } else { law.law.get(at as usize).copied().unwrap_or(u64::MAX) };
+                let found = reached.saturating_sub(before) as f64 / 2f64.powi(64);
+                assert!((found - expected).abs() < 1e-12, "{k} of {bits}: {found}, not {expected}");
+                before = reached;
+                choose *= (bits - k) as f64 / (k + 1) as f64;
+            }
+        }
+        let rng = &mut stream(5, "below", 0);
+        let mut seen = [0; 5];
+        (0..10_000).for_each(|_| seen[below(5, rng) as usize] += 1);
+        assert!(seen.iter().all(|&count| (1800..2200).contains(&count)), "{seen:?}");
+    }
+
     /// How often each cell of a small matrix shows a one, against its probability, within five deviations.
     #[test]
     fn every_cell_flips_as_often_as_it_should() {
         let values = (0..5 * 13).map(|k| f32::from(u8::from(k % 3 == 0))).collect::<Vec<_>>();
         let features = Features::Dense(DenseMatrix::new(5, 13, values.clone()).unwrap());
         let graph = Graph::empty(5).unwrap().with_features(features).unwrap();
-        for (p_plus, p_minus) in [(0.02, 0.6), (0.3, 0.1), (0.0, 1.0), (1.0, 0.0)] {
+        for (p_plus, p_minus) in [(0.02, 0.6), (0.1, 0.5), (0.3, 0.1), (0.0, 1.0), (1.0, 0.0)] {
             let rows = NoisyRows::of(&graph, FlipNoise { p_plus, p_minus }).unwrap();
             let draws = 20_000;
             let mut seen = vec![0f64; values.len()];
