@@ -85,7 +85,7 @@ pub struct CertifyArgs {
     /// Of flips by lipschitz, exact and convex: the largest number looked at [default: 10]
     #[arg(long, value_name = "N", help_heading = CERTIFICATE)]
     pub max_radius: Option<usize>,
-    /// Of exact: which edges change: both, remove or add [default: both]
+    /// Of exact: which edges change: remove, add or both [default: remove, of all both]
     #[arg(long, help_heading = CERTIFICATE)]
     pub threat: Option<Threat>,
     /// Of convex: the most flips of one node [default: as many as in all]
@@ -300,7 +300,8 @@ impl CertifyArgs {
                 (Method::Lipschitz, Target::Edges) => Certificate::LipschitzEdges { most },
                 (Method::Lipschitz, Target::Both) => return wrong("features or edges"),
                 (Method::Exact, Target::Edges) => {
-                    Certificate::Exact { threat: self.threat.unwrap_or(Threat::Both), most }
+                    let usual = if self.is_all() { Threat::Both } else { Threat::Remove };
+                    Certificate::Exact { threat: self.threat.unwrap_or(usual), most }
                 }
                 (Method::Exact, _) => return wrong("edges alone"),
                 (Method::Convex, Target::Features) => Certificate::Convex { local: self.local, most },
@@ -657,6 +658,9 @@ impl Report for CertifyReport {
         );
         for (certified, meaning) in self.all().zip(&self.meanings) {
             text += &format!("\n{meaning}\n");
+            if certified.median_radius.is_some() && self.target == Target::Features {
+                text += &format!("median L2 norm of a node's features {}\n", real(self.median_norm));
+            }
             if let Some(accuracy) = certified.smoothed_accuracy {
                 text += &format!("accuracy of the smoothed classifier {accuracy:.2}\n");
             }

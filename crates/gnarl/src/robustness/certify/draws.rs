@@ -268,15 +268,22 @@ impl NoisyRows {
             for &c in four {
                 let lane = bits as u16;
                 bits >>= 16;
-                // Sixteen bits decide, but for one time in 65,536.
-                let stays = lane < first || (lane == first && rng.next_u64() < others);
-                // Written either way, and kept by the count: no branch to guess.
+                // Sixteen bits decide, but for one time in 65,536. Written either way, and kept by the count: no branch to guess.
+                let mut stays = usize::from(lane < first);
+                if lane == first {
+                    stays = usize::from(next_below(others, rng));
+                }
                 row[count] = c;
-                count += usize::from(stays);
+                count += stays;
             }
         }
         count
     }
+}
+
+#[cold]
+fn next_below(most: u64, rng: &mut Rng) -> bool {
+    rng.next_u64() < most
 }
 
 /// Uniform below a number (Lemire 2019): by a product, drawn again where that would favour some.

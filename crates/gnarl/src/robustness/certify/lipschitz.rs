@@ -12,7 +12,8 @@
 //!
 //! *Edges.* For r flips anywhere, errors go from round to round by rows: with clean messages `P = H W` and errors `m_w` of theirs, row v of
 //! `Φ' P' - Φ P` is bounded by looking at all ways of adding a and removing b edges at v, which fixes its new degree, while the other r - a - b
-//! flips touch at most twice as many of its neighbours. This is for A_hat and for GIN's sums.
+//! flips end at most at twice as many of its neighbours; all others have the smaller error of a node where no flip ends. This is for A_hat and
+//! for GIN's sums.
 
 use gnarl_graph::operator::ClassicalOperator as Op;
 use gnarl_graph::{Error as GraphError, Graph, named};
@@ -350,31 +351,29 @@ impl Rounds {
 
     /// How far the rows that enter the last round may have moved by so many flips, in L2; where a map comes behind the rounds, those that
     /// leave it.
-    fn moves(&self, flips: usize) -> Vec<f64> {
+    fn moves(&self, flips: usize) -> Vec<Moved> {
         let nodes = self.degrees.len();
-        let mut moved = vec![0.0; nodes];
+        let mut moved = vec![Moved::default(); nodes];
         let through = if self.tail.is_some() { self.rounds.len() } else { self.rounds.len().saturating_sub(1) };
         for round in &self.rounds[..through] {
             let sizes: Vec<f64> = round.messages.chunks_exact(round.width.max(1)).map(length).collect();
-            let errors: Vec<f64> = moved.iter().map(|e| e * round.before).collect();
+            let errors: Vec<Moved> = moved.iter().map(|e| e.times(round.before)).collect();
             let added = self.most_added(&sizes, &errors, flips);
-            moved = (0..nodes)
-                .into_par_iter()
-                .map(|v| round.behind * self.row(v, &sizes, &errors, &added, || length(&self.sum_of(round, v)), flips))
-                .collect();
+            let one = |v: usize| self.row(v, &sizes, &errors, &added, || length(&self.sum_of(round, v)), flips);
+            moved = (0..nodes).into_par_iter().map(|v| one(v).times(round.behind)).collect();
         }
         moved
     }
 
     /// How far the difference of two scores of a node may have moved.
-    fn difference(&self, moved: &[f64], u: usize, (y, c): (usize, usize), flips: usize) -> f64 {
+    fn difference(&self, moved: &[Moved], u: usize, (y, c): (usize, usize), flips: usize) -> f64 {
         if self.is_still {
             return 0.0;
         }
         let column =
             |weight: &[f64]| length(&weight.chunks_exact(self.num_classes).map(|w| w[y] - w[c]).collect::<Vec<_>>());
         if let Some((gain, last)) = &self.tail {
-            return moved[u] * gain * column(last);
+            return moved[u].at_end * gain * column(last);
         }
         let Some(round) = self.rounds.last() else { return 0.0 };
         let stretch = match &round.first {
@@ -384,13 +383,13 @@ impl Rounds {
         };
         let of = |w: usize| round.messages[w * round.width + y] - round.messages[w * round.width + c];
         let sizes: Vec<f64> = (0..self.degrees.len()).map(|w| of(w).abs()).collect();
-        let errors: Vec<f64> = moved.iter().map(|e| e * stretch).collect();
+        let errors: Vec<Moved> = moved.iter().map(|e| e.times(stretch)).collect();
         let added = self.most_added(&sizes, &errors, flips);
         let whole = || {
             let share = |w: usize| of(w) / self.degrees[w].sqrt();
             self.neighbours[u].iter().map(|&w| share(w as usize)).sum::<f64>().abs()
         };
-        self.row(u, &sizes, &errors, &added, whole, flips)
+        self.row(u, &sizes, &errors, &added, whole, flips).at_end
     }
 
     /// `Σ P_w / sqrt(d_w)` over the neighbours of v, without its own.
@@ -405,12 +404,14 @@ impl Rounds {
     }
 
     /// For each number of flips elsewhere: the most that a new neighbour brings, before the division by one's own degree.
-    fn most_added(&self, sizes: &[f64], errors: &[f64], flips: usize) -> Vec<f64> {
+    fn most_added(&self, sizes: &[f64], errors: &[Moved], flips: usize) -> Vec<f64> {
         let at = |elsewhere: usize| {
             let one = |w: usize| match self.sum {
                 // It has itself and its new neighbour.
-                Sum::Normalised => (sizes[w] + errors[w]) / (self.degrees[w] + 1.0 - elsewhere as f64).max(2.0).sqrt(),
-                Sum::Plain => sizes[w] + errors[w],
+                Sum::Normalised => {
+                    (sizes[w] + errors[w].at_end) / (self.degrees[w] + 1.0 - elsewhere as f64).max(2.0).sqrt()
+                }
+                Sum::Plain => sizes[w] + errors[w].at_end,
             };
             (0..sizes.len()).map(one).fold(0.0, f64::max)
         };
@@ -422,41 +423,44 @@ impl Rounds {
         &self,
         v: usize,
         sizes: &[f64],
-        errors: &[f64],
+        errors: &[Moved],
         added: &[f64],
         whole: impl Fn() -> f64,
         flips: usize,
-    ) -> f64 {
+    ) -> Moved {
         let near = &self.neighbours[v];
+        let (mut turned, mut carried, mut kept): (Vec<f64>, Vec<f64>, Vec<f64>) = Default::default();
         if self.sum == Sum::Plain {
             // An edge that goes takes its message away and its error with it.
-            let carried: f64 = near.iter().map(|&w| errors[w as usize]).sum::<f64>() + errors[v];
+            let apart: f64 = near.iter().map(|&w| errors[w as usize].apart).sum();
+            carried.extend(near.iter().map(|&w| errors[w as usize].at_end - errors[w as usize].apart));
+            let from_others = apart + largest_sum(&mut carried, 2 * flips);
             let gone = near.iter().map(|&w| sizes[w as usize]).fold(0.0, f64::max);
-            return carried + flips as f64 * gone.max(added[0]);
+            let by_flips = flips as f64 * gone.max(added[0]);
+            return Moved { apart: from_others + errors[v].apart, at_end: from_others + errors[v].at_end + by_flips };
         }
         let (degree, whole) = (self.degrees[v], whole());
-        let mut most = 0f64;
-        let (mut turned, mut carried, mut kept): (Vec<f64>, Vec<f64>, Vec<f64>) = Default::default();
+        let mut most = Moved::default();
         for elsewhere in 0..=flips {
             let at_v = flips - elsewhere;
             let reach = elsewhere as f64;
             turned.clear();
             carried.clear();
             kept.clear();
-            let mut errors_kept = 0.0;
+            let mut apart = 0.0;
             for &w in near {
                 let (w, root) = (w as usize, self.degrees[w as usize].sqrt());
                 // It has itself and v at the least, as long as it is a neighbour.
                 let largest = 1.0 / (self.degrees[w] - reach).max(2.0).sqrt();
                 let smallest = 1.0 / (self.degrees[w] + reach).sqrt();
                 turned.push(sizes[w] * (largest - 1.0 / root).max(1.0 / root - smallest));
-                errors_kept += errors[w] / root;
-                carried.push(errors[w] * (largest - 1.0 / root).max(0.0));
+                apart += errors[w].apart / root;
+                carried.push(errors[w].at_end * largest - errors[w].apart / root);
                 kept.push(sizes[w] / root);
             }
-            // A flip elsewhere has two ends.
+            // A flip elsewhere has two ends, and v's other neighbours stay as far from all flips as they are.
             let by_turning = largest_sum(&mut turned, 2 * elsewhere);
-            let by_carrying = errors_kept + largest_sum(&mut carried, 2 * elsewhere);
+            let by_carrying = apart + largest_sum(&mut carried, 2 * elsewhere);
             kept.sort_unstable_by(|a, b| b.total_cmp(a));
             for removed in 0..=at_v.min(near.len()) {
                 let gone: f64 = kept.iter().take(removed).sum();
@@ -464,12 +468,30 @@ impl Rounds {
                     let now = degree + new as f64 - removed as f64;
                     let of_sum = (1.0 / now.sqrt() - 1.0 / degree.sqrt()).abs() * whole
                         + (gone + by_turning + new as f64 * added[elsewhere] + by_carrying) / now.sqrt();
-                    let of_own = (1.0 / now - 1.0 / degree).abs() * sizes[v] + errors[v] / now;
-                    most = most.max(of_sum + of_own);
+                    let of_own = |error: f64| (1.0 / now - 1.0 / degree).abs() * sizes[v] + error / now;
+                    if removed + new == 0 {
+                        most.apart = most.apart.max(of_sum + of_own(errors[v].apart));
+                    }
+                    most.at_end = most.at_end.max(of_sum + of_own(errors[v].at_end));
                 }
             }
         }
         most
+    }
+}
+
+/// How far a row may have moved.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moved {
+    /// Where no flip ends at its node.
+    apart: f64,
+    /// Wherever flips end: no less.
+    at_end: f64,
+}
+
+impl Moved {
+    fn times(self, factor: f64) -> Self {
+        Self { apart: self.apart * factor, at_end: self.at_end * factor }
     }
 }
 
