@@ -11,6 +11,7 @@ use crate::commands::attack::AttackArgs;
 use crate::commands::axes::AxesArgs;
 use crate::commands::bench::BenchCommand;
 use crate::commands::centrality::CentralityArgs;
+use crate::commands::certify::CertifyArgs;
 use crate::commands::cluster::ClusterArgs;
 use crate::commands::data::DataCommand;
 use crate::commands::energy::EnergyArgs;
@@ -63,6 +64,8 @@ pub enum Command {
     Predict(PredictArgs),
     /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds
     Robustness(Box<RobustnessArgs>),
+    /// What no attacker within a radius can change of a trained model's answers: certificates
+    Certify(Box<CertifyArgs>),
     /// How long things take here
     #[command(subcommand)]
     Bench(BenchCommand),

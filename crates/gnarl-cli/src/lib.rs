@@ -80,6 +80,7 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
         Some(Command::Axes(args)) => output::print(global, commands::axes::run(global, args)?),
         Some(Command::Predict(args)) => output::print(global, commands::predict::run(global, args)?),
         Some(Command::Robustness(args)) => output::print(global, commands::robustness::run(global, args)?),
+        Some(Command::Certify(args)) => output::print(global, commands::certify::run(global, args)?),
         Some(Command::Bench(BenchCommand::Epoch(args))) => output::print(global, commands::bench::epoch(global, args)?),
         Some(Command::Bench(BenchCommand::Inference(args))) => {
             output::print(global, commands::bench::inference(global, args)?)

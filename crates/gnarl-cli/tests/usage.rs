@@ -31,7 +31,7 @@ fn flags_that_are_wrong_are_named() {
 
 #[test]
 fn help_and_version_are_no_errors() {
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 10] = [
         &[],
         &["data"],
         &["centrality"],
@@ -39,6 +39,7 @@ fn help_and_version_are_no_errors() {
         &["train"],
         &["attack"],
         &["robustness"],
+        &["certify"],
         &["predict"],
         &["bench", "epoch"],
     ];

@@ -22,7 +22,7 @@
 //! | [`defense`] | what is done to a graph before a model sees it |
 //! | [`model`] | the meeting place: the value, what cannot be combined, fitting, the fitted model and its file |
 //! | [`attack`] | changes to features and edges that make answers wrong, within a budget |
-//! | [`robustness`] | how far answers move when inputs do: estimates and bounds |
+//! | [`robustness`] | how far answers move when inputs do: estimates, bounds and certificates |
 //! | [`study`] | a question with its runs, controls and paired differences |
 //! | [`thesis`] | recipes, constants by dataset, the tables as data, and the runner |
 

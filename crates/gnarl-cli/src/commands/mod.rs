@@ -6,6 +6,7 @@ mod attack_compare;
 pub mod axes;
 pub mod bench;
 pub mod centrality;
+pub mod certify;
 pub mod cluster;
 pub mod data;
 pub mod demo;

@@ -6,11 +6,13 @@
 //! | [`estimate`](mod@estimate) | `Adv_eps[f]`, the mean distance, and their intervals |
 //! | [`answer`] | how far two answers are apart |
 //! | [`bounds`] | upper bounds on features, structure and both, of stacks of GCN or GIN layers |
+//! | [`certify`] | for each node what no attacker within a radius can change |
 //!
 //! [`perturb`]: crate::perturb
 
 pub mod answer;
 pub mod bounds;
+pub mod certify;
 pub mod estimate;
 
 pub use answer::ScoreDistances;

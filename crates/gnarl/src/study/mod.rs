@@ -8,6 +8,7 @@
 //! | [`attack`] | how many answers turn wrong when an attacker changes the graph |
 //! | [`attack_compare`] | several models at several budgets on the same inputs |
 //! | [`axes`] | what the five axes do alone, in pairs and together |
+//! | [`certify`] | what no attacker within a radius can change |
 //! | [`robustness`] | how far answers move when inputs do, and how far they ever can |
 //! | [`summary`] | means and deviations over runs |
 
@@ -16,6 +17,7 @@ pub mod attack;
 pub mod attack_compare;
 mod attack_set;
 pub mod axes;
+pub mod certify;
 pub mod robustness;
 pub mod summary;
 pub mod train;

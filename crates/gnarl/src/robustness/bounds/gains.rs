@@ -9,7 +9,7 @@ const WIDEST: usize = 2048;
 
 /// How far a linear map `x → x W` stretches, from each of L1, L2, L-infinity to each.
 #[derive(Debug, Clone)]
-pub(super) struct Gains {
+pub(in crate::robustness) struct Gains {
     /// `table[a][b]`: `||x W||_b <= table[a][b] ||x||_a`.
     table: [[f64; 3]; 3],
 }
@@ -65,7 +65,7 @@ impl Gains {
 }
 
 /// Bounds in L1, L2 and L-infinity of a row of `dim` entries whose L_p norm is one.
-pub(super) fn start(norm: Norm, dim: usize) -> [f64; 3] {
+pub(in crate::robustness) fn start(norm: Norm, dim: usize) -> [f64; 3] {
     let inverse = match norm {
         Norm::P(p) => 1.0 / p,
         Norm::Infinity => 0.0,

@@ -30,14 +30,14 @@
 
 mod features;
 mod flips;
-mod gains;
+pub(super) mod gains;
 mod gin;
 mod graphs;
-mod operators;
-mod plan;
+pub(super) mod operators;
+pub(super) mod plan;
 mod structure;
 #[cfg(test)]
-mod testing;
+pub(super) mod testing;
 
 use gnarl_graph::{Error as GraphError, Graph, named};
 use serde::Serialize;

@@ -7,17 +7,23 @@ use crate::tensor::Operator;
 const EIGEN_STEPS: usize = 60;
 
 /// An operator's absolute values.
-pub(super) struct Absolute<'a> {
+pub(in crate::robustness) struct Absolute<'a> {
     operator: &'a Operator,
     values: Vec<f64>,
 }
 
-pub(super) fn absolute(operator: &Operator) -> Result<Absolute<'_>> {
+pub(in crate::robustness) fn absolute(operator: &Operator) -> Result<Absolute<'_>> {
     let values = operator.values()?.flatten_all()?.to_vec1::<f32>()?;
     Ok(Absolute { operator, values: values.into_iter().map(|v| f64::from(v.abs())).collect() })
 }
 
 impl Absolute<'_> {
+    /// The entries of a row.
+    pub fn for_row(&self, row: usize, mut with: impl FnMut(u32, f64)) {
+        let pattern = self.operator.pattern();
+        pattern.row(row).for_each(|k| with(pattern.indices()[k], self.values[k]));
+    }
+
     pub fn apply(&self, x: &[f64]) -> Vec<f64> {
         let pattern = self.operator.pattern();
         let of_row = |u| pattern.row(u).map(|k| self.values[k] * x[pattern.indices()[k] as usize]).sum();

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use super::not_covered;
 use crate::classifier::WhiteBox;
 use crate::error::Result;
-use crate::nn::{Backbone, Input};
-use crate::tensor::{Operator, Tensor};
+use crate::nn::{Backbone, Input, Pass, Propagation};
+use crate::tensor::{Operator, Tensor, add_bias};
 
 /// The linear maps of a network by their place.
-pub(super) struct Plan<'a> {
+pub(in crate::robustness) struct Plan<'a> {
     pub rounds: Vec<Vec<Map<'a>>>,
     pub tail: Vec<Map<'a>>,
     pub backbone: Backbone,
@@ -17,7 +17,7 @@ pub(super) struct Plan<'a> {
     pub head: Option<&'a Tensor>,
 }
 
-pub(super) struct Map<'a> {
+pub(in crate::robustness) struct Map<'a> {
     pub weight: &'a Tensor,
     pub bias: Option<&'a Tensor>,
 }
@@ -54,8 +54,52 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// The first map that features go through.
+    pub fn first(&self) -> Option<&Map<'a>> {
+        self.rounds.iter().flatten().chain(&self.tail).next()
+    }
+
+    /// The scores of the nodes of one graph from the first messages `X W`, as a forward pass without dropout has them. `propagation` is that of
+    /// the pass, its scalars in it.
+    pub fn scores(&self, model: &WhiteBox, propagation: &Propagation, messages: Tensor) -> Result<Tensor> {
+        let mut h = messages;
+        for (i, maps) in self.rounds.iter().enumerate() {
+            if let (true, Some(first)) = (i > 0, maps.first()) {
+                h = Input::Dense(h).matmul(first.weight, None)?;
+            }
+            let is_last = i + 1 == self.rounds.len() && self.tail.is_empty();
+            h = match is_last {
+                true => self.linear_output(maps, propagation.round(i), h)?,
+                false => self.output(maps, propagation.round(i), h)?,
+            };
+        }
+        let mut tail = self.tail.iter();
+        if self.rounds.is_empty()
+            && let Some(bias) = tail.next().and_then(|map| map.bias)
+        {
+            h = add_bias(&h, bias)?;
+        }
+        for map in tail {
+            h = Input::Dense(h.relu()?).matmul(map.weight, map.bias)?;
+        }
+        if let (Backbone::Sgc, Some(bias)) = (self.backbone, self.first().and_then(|map| map.bias)) {
+            h = add_bias(&h, bias)?;
+        }
+        match model.network().gain() {
+            Some(gain) => Ok(gain.apply(&h, &Pass::evaluation(model.weights()))?),
+            None => Ok(h),
+        }
+    }
+
     /// What a round with these maps makes of its messages.
     pub fn output(&self, maps: &[Map<'_>], operator: &Operator, messages: Tensor) -> Result<Tensor> {
+        let output = self.linear_output(maps, operator, messages)?;
+        // SGC has no activations.
+        if self.backbone == Backbone::Sgc { Ok(output) } else { Ok(output.relu()?) }
+    }
+
+    /// The same before its activation.
+    fn linear_output(&self, maps: &[Map<'_>], operator: &Operator, messages: Tensor) -> Result<Tensor> {
         let is_sgc = self.backbone == Backbone::Sgc;
         // SGC's bias comes after its last round.
         let bias = maps.first().and_then(|map| map.bias).filter(|_| !is_sgc);
@@ -66,8 +110,7 @@ impl<'a> Plan<'a> {
         for map in maps.iter().skip(1) {
             output = Input::Dense(output.relu()?).matmul(map.weight, map.bias)?;
         }
-        // Nor has it activations.
-        if is_sgc { Ok(output) } else { Ok(output.relu()?) }
+        Ok(output)
     }
 
     /// Takes what it knows out of `named`.

@@ -1,0 +1,453 @@
+//! Noisy copies of bits, drawn fast: what is rare is skipped to, and nothing is drawn twice.
+//!
+//! Of many bits that flip with probability p, the distance to the next flip is geometric, and the distances are independent. Where p is not
+//! tiny they come from a table of the law in whole 64-bit numbers. Of a row of features with few additions their number, which is binomial, is
+//! drawn first, and then as many different places, which no processor has to guess at.
+
+use gnarl_graph::random::Rng;
+use gnarl_graph::{Error, Features, Graph, Result};
+use rand::{Rng as _, RngExt};
+
+use super::sparse_smoothing::FlipNoise;
+
+/// Distances between events of probability p.
+#[derive(Debug, Clone)]
+pub(super) struct Skips {
+    p: f64,
+    /// `P(distance <= g)` in units of 2^-64.
+    law: Vec<u64>,
+    /// For the first ten bits of a number: the least distance that it can mean.
+    guide: Vec<u32>,
+}
+
+const GUIDE_BITS: u32 = 10;
+/// Below this probability a table would be long, and there is little to draw.
+const TABLE_FROM: f64 = 1e-3;
+
+impl Skips {
+    pub fn new(p: f64) -> Self {
+        let mut law = Vec::new();
+        if p >= TABLE_FROM && p < 1.0 {
+            loop {
+                let reached = -((law.len() + 1) as f64 * (-p).ln_1p()).exp_m1();
+                let last = law.last().copied().unwrap_or(0);
+                let next = (reached * 2f64.powi(64)) as u64;
+                // What is left beyond the table is drawn anew from its end: the law has no memory.
+                if reached > 0.999_99 || next <= last {
+                    break;
+                }
+                law.push(next);
+            }
+        }
+        let mut guide = Vec::with_capacity(1 << GUIDE_BITS);
+        let mut at = 0;
+        for i in 0..1u64 << GUIDE_BITS {
+            while at < law.len() && law[at] <= i << (64 - GUIDE_BITS) {
+                at += 1;
+            }
+            guide.push(at as u32);
+        }
+        Self { p, law, guide }
+    }
+
+    /// How many bits stay before the next that flips; `u64::MAX` where none ever does.
+    #[inline]
+    pub fn next(&self, rng: &mut Rng) -> u64 {
+        if self.law.is_empty() {
+            return self.next_by_logarithm(rng);
+        }
+        let mut passed = 0u64;
+        loop {
+            let u = rng.next_u64();
+            let mut at = self.guide[(u >> (64 - GUIDE_BITS)) as usize] as usize;
+            while at < self.law.len() && u >= self.law[at] {
+                at += 1;
+            }
+            if at < self.law.len() {
+                return passed + at as u64;
+            }
+            passed += self.law.len() as u64;
+        }
+    }
+
+    fn next_by_logarithm(&self, rng: &mut Rng) -> u64 {
+        if self.p <= 0.0 || self.p >= 1.0 {
+            return if self.p <= 0.0 { u64::MAX } else { 0 };
+        }
+        // Of (0, 1]: its logarithm is finite.
+        let u = 1.0 - rng.random::<f64>();
+        (u.ln() / (-self.p).ln_1p()) as u64
+    }
+}
+
+/// How many of some bits flip: the binomial law of one number of bits, in whole 64-bit numbers.
+#[derive(Debug)]
+struct FlipCount {
+    /// The least count that has a chance worth a number.
+    first: u32,
+    /// `P(count <= first + i)` in units of 2^-64; the last is all.
+    law: Vec<u64>,
+}
+
+impl FlipCount {
+    /// From the most likely count both ways, until what is left is below the numbers' precision.
+    fn new(bits: usize, p: f64) -> Self {
+        let mode = (((bits + 1) as f64 * p) as usize).min(bits);
+        let odds = p / (1.0 - p);
+        let mut up = vec![1.0];
+        for k in mode..bits {
+            let next = up[up.len() - 1] * odds * (bits - k) as f64 / (k + 1) as f64;
+            if next < 1e-22 {
+                break;
+            }
+            up.push(next);
+        }
+        let mut down = Vec::new();
+        let mut last = 1.0;
+        for k in (0..mode).rev() {
+            last *= (k + 1) as f64 / (odds * (bits - k) as f64);
+            if last < 1e-22 {
+                break;
+            }
+            down.push(last);
+        }
+        let total = up.iter().chain(&down).sum::<f64>();
+        let mut reached = 0.0;
+        let mut law: Vec<u64> = down
+            .iter()
+            .rev()
+            .chain(&up)
+            .map(|weight| {
+                reached += weight / total;
+                (reached * 2f64.powi(64)) as u64
+            })
+            .collect();
+        if let Some(last) = law.last_mut() {
+            *last = u64::MAX;
+        }
+        Self { first: (mode - down.len()) as u32, law }
+    }
+
+    #[inline]
+    fn draw(&self, rng: &mut Rng) -> u32 {
+        let u = rng.next_u64();
+        self.first + self.law.partition_point(|&reached| reached <= u).min(self.law.len() - 1) as u32
+    }
+}
+
+/// Up to this probability of an addition, additions are counted first and placed then: a place that is taken is drawn again, which is
+/// rare where few are taken.
+const COUNTED_UP_TO: f64 = 0.1;
+
+/// Bits in rows, mostly zeros, and how noise flips them.
+#[derive(Debug)]
+pub(super) struct NoisyRows {
+    num_cols: usize,
+    offsets: Vec<usize>,
+    ones: Vec<u32>,
+    /// One bit for each cell, rows in whole words.
+    is_one: Vec<u64>,
+    words: usize,
+    added: Skips,
+    /// By the number of a row's ones, where additions are counted first.
+    counts: Vec<Option<FlipCount>>,
+    /// The first 16 bits of what a number must be below to keep a one, and the others.
+    kept_below: (u16, u64),
+    keeps_all: bool,
+}
+
+impl NoisyRows {
+    /// The features of a graph; fails where they are not zeros and ones.
+    pub fn of(graph: &Graph, noise: FlipNoise) -> Result<Self> {
+        let Some(features) = graph.features() else {
+            let what = "the graph has no features to flip; --target edges flips edges";
+            return Err(Error::argument("certify", what));
+        };
+        if let Some(v) = features.values().iter().find(|&&v| v != 0.0 && v != 1.0) {
+            let what = format!(
+                "features are flipped where all are 0 or 1, and one is {v}; --binary makes them so, --gaussian X has noise for numbers"
+            );
+            return Err(Error::argument("certify", what));
+        }
+        let (rows, num_cols) = (features.num_rows(), features.num_cols());
+        let (mut offsets, mut ones) = (vec![0], Vec::new());
+        for u in 0..rows {
+            match features {
+                Features::Sparse(m) => {
+                    let (cols, values) = m.row(u);
+                    ones.extend(cols.iter().zip(values).filter(|&(_, &v)| v != 0.0).map(|(&c, _)| c));
+                }
+                Features::Dense(m) => {
+                    ones.extend(m.row(u).iter().enumerate().filter(|&(_, &v)| v != 0.0).map(|(c, _)| c as u32));
+                }
+            }
+            offsets.push(ones.len());
+        }
+        let words = num_cols.div_ceil(64);
+        let mut is_one = vec![0u64; rows * words];
+        let mut counts: Vec<Option<FlipCount>> = Vec::new();
+        for u in 0..rows {
+            let own = &ones[offsets[u]..offsets[u + 1]];
+            own.iter().for_each(|&c| is_one[u * words + c as usize / 64] |= 1 << (c % 64));
+            if noise.p_plus > 0.0 && noise.p_plus <= COUNTED_UP_TO {
+                counts.resize_with(counts.len().max(own.len() + 1), || None);
+                counts[own.len()].get_or_insert_with(|| FlipCount::new(num_cols - own.len(), noise.p_plus));
+            }
+        }
+        let keep = 1.0 - noise.p_minus;
+        let below = (keep * 2f64.powi(64)) as u64;
+        Ok(Self {
+            num_cols,
+            offsets,
+            ones,
+            is_one,
+            words,
+            added: Skips::new(noise.p_plus),
+            counts,
+            kept_below: ((below >> 48) as u16, below << 16),
+            keeps_all: keep >= 1.0,
+        })
+    }
+
+    pub fn num_rows(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    pub fn num_cols(&self) -> usize {
+        self.num_cols
+    }
+
+    /// A noisy copy, row by row: `with_row` gets the columns of its ones, in no order.
+    pub fn draw(&self, rng: &mut Rng, mut with_row: impl FnMut(usize, &[u32])) {
+        let mut row = vec![0u32; self.num_cols];
+        let mut taken = vec![0u64; self.words];
+        for u in 0..self.num_rows() {
+            let own = &self.ones[self.offsets[u]..self.offsets[u + 1]];
+            let mut count = self.keep(own, rng, &mut row);
+            let known = &self.is_one[u * self.words..(u + 1) * self.words];
+            match self.counts.get(own.len()) {
+                Some(Some(law)) => {
+                    taken.copy_from_slice(known);
+                    let wanted = count + law.draw(rng) as usize;
+                    while count < wanted {
+                        let c = below(self.num_cols as u32, rng);
+                        let (word, bit) = (c as usize / 64, 1u64 << (c % 64));
+                        if taken[word] & bit == 0 {
+                            taken[word] |= bit;
+                            row[count] = c;
+                            count += 1;
+                        }
+                    }
+                }
+                _ => {
+                    let mut next = self.added.next(rng);
+                    while next < self.num_cols as u64 {
+                        if known[(next / 64) as usize] >> (next % 64) & 1 == 0 {
+                            row[count] = next as u32;
+                            count += 1;
+                        }
+                        next = next.saturating_add(1).saturating_add(self.added.next(rng));
+                    }
+                }
+            }
+            with_row(u, &row[..count]);
+        }
+    }
+
+    /// Writes those of some ones that stay, and gives their number.
+    #[inline]
+    fn keep(&self, own: &[u32], rng: &mut Rng, row: &mut [u32]) -> usize {
+        if self.keeps_all {
+            row[..own.len()].copy_from_slice(own);
+            return own.len();
+        }
+        let (first, others) = self.kept_below;
+        let mut count = 0;
+        for four in own.chunks(4) {
+            let mut bits = rng.next_u64();
+            for &c in four {
+                let lane = bits as u16;
+                bits >>= 16;
+                // Sixteen bits decide, but for one time in 65,536. Written either way, and kept by the count: no branch to guess.
+                let mut stays = usize::from(lane < first);
+                if lane == first {
+                    stays = usize::from(next_below(others, rng));
+                }
+                row[count] = c;
+                count += stays;
+            }
+        }
+        count
+    }
+}
+
+#[cold]
+fn next_below(most: u64, rng: &mut Rng) -> bool {
+    rng.next_u64() < most
+}
+
+/// Uniform below a number (Lemire 2019): by a product, drawn again where that would favour some.
+#[inline]
+fn below(most: u32, rng: &mut Rng) -> u32 {
+    loop {
+        let product = (rng.next_u64() >> 32) * u64::from(most);
+        let low = product as u32;
+        if low >= most || low >= most.wrapping_neg() % most {
+            return (product >> 32) as u32;
+        }
+    }
+}
+
+/// The edges of a graph, and how noise flips them.
+#[derive(Debug)]
+pub(super) struct NoisyEdges {
+    edges: Vec<(u32, u32)>,
+    pairs: u64,
+    added: Skips,
+    p_minus: f64,
+}
+
+impl NoisyEdges {
+    pub fn of(graph: &Graph, noise: FlipNoise) -> Result<Self> {
+        if graph.weights().is_some() {
+            return Err(Error::argument(
+                "certify",
+                "edges are flipped in graphs without weights, and this one has some",
+            ));
+        }
+        let n = graph.num_nodes() as u64;
+        Ok(Self {
+            edges: graph.edges().collect(),
+            pairs: n * n.saturating_sub(1) / 2,
+            added: Skips::new(noise.p_plus),
+            p_minus: noise.p_minus,
+        })
+    }
+
+    /// A noisy copy of the graph.
+    pub fn draw(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
+        let mut edges = Vec::with_capacity(self.edges.len());
+        edges.extend(self.edges.iter().filter(|_| rng.random::<f64>() >= self.p_minus));
+        let mut at = self.added.next(rng);
+        // Pairs in the order (0,1), (0,2), (1,2), (0,3), …, followed rather than computed: (at, v) only grow.
+        let (mut v, mut first) = (1u64, 0u64);
+        while at < self.pairs {
+            while first + v <= at {
+                first += v;
+                v += 1;
+            }
+            let pair = ((at - first) as u32, v as u32);
+            if !graph.has_edge(pair.0, pair.1) {
+                edges.push(pair);
+            }
+            at = at.saturating_add(1).saturating_add(self.added.next(rng));
+        }
+        graph.with_edges(edges)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gnarl_graph::DenseMatrix;
+    use gnarl_graph::generate::erdos_renyi;
+    use gnarl_graph::random::stream;
+
+    /// Distances have the geometric law, by their mean and the share of zeros, within five deviations.
+    #[test]
+    fn distances_are_geometric() {
+        for p in [1e-4, 0.01, 0.3, 0.9] {
+            let skips = Skips::new(p);
+            let rng = &mut stream(3, "skips", 0);
+            let count = 40_000;
+            let drawn: Vec<u64> = (0..count).map(|_| skips.next(rng)).collect();
+            let mean = drawn.iter().sum::<u64>() as f64 / f64::from(count);
+            let deviation = (1.0 - p).sqrt() / p / f64::from(count).sqrt();
+            assert!((mean - (1.0 - p) / p).abs() < 5.0 * deviation, "{p}: {mean}");
+            let zeros = drawn.iter().filter(|&&g| g == 0).count() as f64 / f64::from(count);
+            assert!((zeros - p).abs() < 5.0 * (p * (1.0 - p) / f64::from(count)).sqrt(), "{p}: {zeros}");
+        }
+        let rng = &mut stream(3, "skips", 1);
+        assert_eq!((Skips::new(0.0).next(rng), Skips::new(1.0).next(rng)), (u64::MAX, 0));
+    }
+
+    /// Counts have the binomial law: every probability against the formula.
+    #[test]
+    fn counts_are_binomial() {
+        for (bits, p) in [(1, 0.05), (7, 0.02), (300, 0.01), (2000, 0.1), (0, 0.05)] {
+            let law = FlipCount::new(bits, p);
+            let mut choose = 1.0f64;
+            let mut before = 0u64;
+            for k in 0..=bits.min(60) {
+                let expected = choose * p.powi(k as i32) * (1.0 - p).powi((bits - k) as i32);
+                let at = (k as i64 - i64::from(law.first)).max(-1);
+                let reached = if at < 0 { 0 } else { law.law.get(at as usize).copied().unwrap_or(u64::MAX) };
+                let found = reached.saturating_sub(before) as f64 / 2f64.powi(64);
+                assert!((found - expected).abs() < 1e-12, "{k} of {bits}: {found}, not {expected}");
+                before = reached;
+                choose *= (bits - k) as f64 / (k + 1) as f64;
+            }
+        }
+        let rng = &mut stream(5, "below", 0);
+        let mut seen = [0; 5];
+        (0..10_000).for_each(|_| seen[below(5, rng) as usize] += 1);
+        assert!(seen.iter().all(|&count| (1800..2200).contains(&count)), "{seen:?}");
+    }
+
+    /// How often each cell of a small matrix shows a one, against its probability, within five deviations.
+    #[test]
+    fn every_cell_flips_as_often_as_it_should() {
+        let values = (0..5 * 13).map(|k| f32::from(u8::from(k % 3 == 0))).collect::<Vec<_>>();
+        let features = Features::Dense(DenseMatrix::new(5, 13, values.clone()).unwrap());
+        let graph = Graph::empty(5).unwrap().with_features(features).unwrap();
+        for (p_plus, p_minus) in [(0.02, 0.6), (0.1, 0.5), (0.3, 0.1), (0.0, 1.0), (1.0, 0.0)] {
+            let rows = NoisyRows::of(&graph, FlipNoise { p_plus, p_minus }).unwrap();
+            let draws = 20_000;
+            let mut seen = vec![0f64; values.len()];
+            for i in 0..draws {
+                rows.draw(&mut stream(1, "rows", i), |u, cols| {
+                    let mut sorted = cols.to_vec();
+                    sorted.sort_unstable();
+                    sorted.dedup();
+                    assert_eq!(sorted.len(), cols.len(), "a column once");
+                    cols.iter().for_each(|&c| seen[u * 13 + c as usize] += 1.0);
+                });
+            }
+            for (count, value) in seen.iter().zip(&values) {
+                let p = if *value == 1.0 { 1.0 - p_minus } else { p_plus };
+                let room = 5.0 * (p * (1.0 - p) / draws as f64).sqrt();
+                assert!((count / draws as f64 - p).abs() <= room, "{count} of {draws}, {p}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_pair_flips_as_often_as_it_should() {
+        let graph = erdos_renyi(9, 0.4, 5).unwrap();
+        let (p_plus, p_minus) = (0.1, 0.3);
+        let edges = NoisyEdges::of(&graph, FlipNoise { p_plus, p_minus }).unwrap();
+        let mut seen = std::collections::HashMap::new();
+        let draws = 20_000;
+        for i in 0..draws {
+            let drawn = edges.draw(&graph, &mut stream(1, "edges", i)).unwrap();
+            drawn.edges().for_each(|pair| *seen.entry(pair).or_insert(0.0) += 1.0);
+        }
+        for u in 0..9u32 {
+            for v in u + 1..9 {
+                let p = if graph.has_edge(u, v) { 1.0 - p_minus } else { p_plus };
+                let share = seen.get(&(u, v)).copied().unwrap_or(0.0) / draws as f64;
+                assert!((share - p).abs() < 5.0 * (p * (1.0 - p) / draws as f64).sqrt(), "({u}, {v}): {share}, {p}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_binary_is_refused_in_one_line() {
+        let noise = FlipNoise { p_plus: 0.1, p_minus: 0.1 };
+        let graph = Graph::empty(2).unwrap();
+        assert!(NoisyRows::of(&graph, noise).unwrap_err().to_string().contains("no features"));
+        let features = Features::Dense(DenseMatrix::new(2, 1, vec![1.0, 0.5]).unwrap());
+        let e = NoisyRows::of(&graph.with_features(features).unwrap(), noise).unwrap_err().to_string();
+        assert!(e.contains("one is 0.5") && !e.contains('\n'), "{e}");
+    }
+}
