@@ -27,7 +27,7 @@ const TABLE_FROM: f64 = 1e-3;
 impl Skips {
     pub fn new(p: f64) -> Self {
         let mut law = Vec::new();
-        if p >= TABLE_FROM && p < 1.0 {
+        if (TABLE_FROM..1.0).contains(&p) {
             loop {
                 let reached = -((law.len() + 1) as f64 * (-p).ln_1p()).exp_m1();
                 let last = law.last().copied().unwrap_or(0);

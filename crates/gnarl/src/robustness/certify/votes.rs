@@ -418,7 +418,7 @@ mod tests {
     use crate::robustness::bounds::testing::model;
     use gnarl_graph::generate::erdos_renyi;
 
-    const STOP: AtomicBool = AtomicBool::new(false);
+    static STOP: AtomicBool = AtomicBool::new(false);
 
     fn quiet<R>(with: impl FnOnce(SampleWatch<'_>) -> R) -> R {
         with(SampleWatch { on_samples: &|_| (), stop: &STOP })
@@ -467,22 +467,31 @@ mod tests {
         let graph = binary_graph(12, 30);
         let network =
             model(&NetworkConfig { hidden: 8, ..NetworkConfig::new(Backbone::Gcn) }, 30, OperatorChoice::Usual, 3);
-        let smoothed = Smoothed { model: &network, scaler: &Scaler::AsLoaded };
+        // Its classes hang on features and on degrees.
+        let function = |graph: &Graph| {
+            let x = graph.features().unwrap().to_dense();
+            let row = |u: usize| [x.row(u).iter().sum::<f32>() / 10.0, graph.degree(u as u32) as f32 / 2.5, 0.9];
+            Ok(DenseMatrix::new(12, 3, (0..12).flat_map(row).collect())?)
+        };
+        let outside = FromFn { num_classes: 3, function };
         let edges = FlipNoise { p_plus: 0.02, p_minus: 0.3 };
         let noises =
             [Noise::Features(NOISE), Noise::Edges(edges), Noise::Both { features: NOISE, edges }, Noise::Gaussian(0.5)];
         for noise in noises {
-            let votes = |threads: usize, seed: u64| {
+            let votes = |model: &dyn Classifier, threads: usize, seed: u64| {
+                let smoothed = Smoothed { model, scaler: &Scaler::AsLoaded };
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 pool.install(|| quiet(|w| smoothed.votes(&graph, noise, 100, (seed, "test"), w).unwrap().unwrap()))
             };
-            let one = votes(1, 7);
-            assert_eq!(one, votes(3, 7), "{noise:?}");
-            assert_ne!(one, votes(1, 8), "{noise:?}");
+            assert_eq!(votes(&network, 1, 7), votes(&network, 3, 7), "{noise:?}");
+            let one = votes(&outside, 1, 7);
+            assert_eq!(one, votes(&outside, 3, 7), "{noise:?}");
+            assert_ne!(one, votes(&outside, 1, 8), "{noise:?}");
             assert_eq!((one.num_items(), one.samples), (12, 100));
             assert!((0..12).all(|u| one.of(u).iter().sum::<u32>() == 100), "every sample votes once on every node");
             assert_eq!(one.of(3)[one.winner(3)], *one.of(3).iter().max().unwrap());
         }
+        let smoothed = Smoothed { model: &network, scaler: &Scaler::AsLoaded };
         let stopped = SampleWatch { on_samples: &|_| (), stop: &AtomicBool::new(true) };
         assert_eq!(smoothed.votes(&graph, noises[0], 100, (1, "test"), stopped).unwrap(), None);
     }
