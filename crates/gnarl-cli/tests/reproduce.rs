@@ -184,11 +184,15 @@ fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
     assert_eq!((&model["weights"]["kind"], &model["weights"]["order"]), (&"orthonormal".into(), &2.into()));
     assert_eq!((&model["training"]["weight-decay"], &model["inference"]["kind"]), (&0.0.into(), &"plain".into()));
     assert_eq!(gcorn["message"], "not in the data folder; gnarl data get cora");
-    assert_eq!(cell(&report, "PGD: AirGNN", 1)["message"], "AirGNN is not in gnarl yet");
+    let nettack = &cell(&report, "Nettack: AirGNN", 1)["config"]["work"]["attacked"];
+    assert_eq!((&nettack["model"]["backbone"], &nettack["attack"]["parts"]), (&"airgnn".into(), &"both".into()));
     let shown = text(&["reproduce", "results_node_classification", "--out", out]);
-    assert!(shown.contains("hole: Nettack is not in gnarl yet") && shown.contains("77.10 ± 1.80"), "{shown}");
+    assert!(shown.contains("77.10 ± 1.80"), "{shown}");
 
     let report = json(&["reproduce", "structure_results", "--out", out]);
+    assert_eq!(cell(&report, "clean: GOOD-AT", 1)["message"], "GOOD-AT is not in gnarl yet");
+    let shown = text(&["reproduce", "structure_results", "--out", out]);
+    assert!(shown.contains("hole: GOOD-AT is not in gnarl yet"), "{shown}");
     let work = &cell(&report, "DICE, poisoning: RobustCRF", 2)["config"]["work"]["attacked"];
     assert_eq!((&work["mode"], &work["attack"]["kind"]), (&"poisoning".into(), &"dice".into()));
     let inference = &work["model"]["inference"];
@@ -274,4 +278,19 @@ fn many_tables_at_once_and_the_page_about_them() {
     assert!(e.contains("unknown table 'oracel'; did you mean oracle"), "{e}");
     let e = refusal(&["reproduce", "all", "--rows", "no such row", "--out", out.to_str().unwrap()]);
     assert!(e.contains("none of the tables has such rows and columns"), "{e}");
+}
+
+/// The page in the docs is what the figures in the repository come to.
+#[test]
+fn the_page_of_results_is_made_from_the_figures() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let dir = tempfile::tempdir().unwrap();
+    let (page, text_page) = (dir.path().join("page.html"), dir.path().join("page.md"));
+    let results = root.join("results");
+    let names = [&results, &page, &text_page].map(|path| path.to_str().unwrap().to_string());
+    let found = json(&["report", "--results", &names[0], "--out", &names[1], "--markdown", &names[2]]);
+    assert!(found["cells_run"].as_u64().unwrap() > 50, "{found}");
+    let made = std::fs::read_to_string(text_page).unwrap();
+    let kept = std::fs::read_to_string(root.join("docs/results.md")).unwrap();
+    assert_eq!(made, kept, "make it again: gnarl report --markdown docs/results.md");
 }

@@ -182,6 +182,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("select", "0.5"),
     ("through", "network"),
     ("copies", "fixed"),
+    ("copies", "each-epoch"),
 ];
 
 /// What else must be said for a setting to have a say: where the projection has converged its order does not matter, a head that

@@ -25,6 +25,9 @@ pub struct ReportArgs {
     /// The page
     #[arg(long, value_name = "FILE", default_value = "gnarl-results.html")]
     pub out: PathBuf,
+    /// Also write the verdicts as a page in Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
 }
 
 /// What `gnarl report` found.
@@ -67,6 +70,9 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
     }
     let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
     output::write_whole(&args.out, page(&claims, &reports))?;
+    if let Some(file) = &args.markdown {
+        output::write_whole(file, markdown(&claims, &reports))?;
+    }
     let counted = |report: &TableReport| Counted {
         table: report.table,
         cells: report.cells,
@@ -123,6 +129,36 @@ impl Report for ReportReport {
                 self.page
             )
     }
+}
+
+/// The verdicts and how much of each table was run, for people who read text.
+fn markdown(claims: &[Judged], reports: &[TableReport]) -> String {
+    let mut text = String::from(
+        "# What holds\n\nMade by `gnarl report --markdown docs/results.md` from the figures in `results/`; a test makes it again and compares. \
+         *Ours* is the mean over datasets of the difference run by run, with its standard error, *thesis* the same difference in the thesis' own \
+         figures. The rule of the verdicts: [reproduce.md](reproduce.md). What was not run is said so, and counts for nothing.\n",
+    );
+    for (whose, title) in
+        [(Whose::Thesis, "The thesis' claims"), (Whose::Ours, "What gnarl offers instead, by the same rule")]
+    {
+        text += &format!(
+            "\n## {title}\n\n| ch. | claim | ours | thesis | datasets | verdict |\n| --- | --- | ---: | ---: | ---: | --- |\n"
+        );
+        for judged in claims.iter().filter(|judged| judged.claim.whose == whose) {
+            let claimed = judged.claimed.map_or_else(|| "-".to_string(), |claimed| format!("{claimed:+.2}"));
+            let (chapter, says, count) = (judged.claim.chapter, judged.claim.says, judged.datasets.len());
+            let ours = difference(judged);
+            text += &format!("| {chapter} | {says} | {ours} | {claimed} | {count} | {} |\n", judged.verdict.name());
+        }
+    }
+    text += "\n## Tables\n\n| table | cells | run | holes | hours of cells |\n| --- | ---: | ---: | ---: | ---: |\n";
+    for report in reports {
+        let hours = cells(report).filter_map(|cell| cell.ours.as_ref()).map(|ours| ours.seconds).sum::<f64>() / 3600.0;
+        let holes = cells(report).filter(|cell| cell.status == Status::Hole).count();
+        text +=
+            &format!("| `{}` | {} | {} | {holes} | {hours:.2} |\n", report.table, report.cells, report.cells_stored);
+    }
+    text
 }
 
 /// `+0.52 ± 0.20`

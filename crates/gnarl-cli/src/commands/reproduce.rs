@@ -256,7 +256,9 @@ fn write(
     for (file, content) in names.iter().zip([whole.report.csv(), json, whole.page()?]) {
         output::write_whole(file, &content)?;
     }
-    if let Some(folder) = &args.results {
+    if let Some(folder) = &args.results
+        && whole.report.cells_stored > 0
+    {
         Kept::of(&whole.report).write(table, folder)?;
     }
     let mut shown = reproduced(report);

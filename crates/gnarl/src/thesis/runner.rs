@@ -543,7 +543,9 @@ impl Tally {
 
     /// One after another; `None` where nothing was timed yet.
     fn seconds_left(&self) -> Option<f64> {
-        let all = self.timed.values().fold((0.0, 0.0), |sum, timed| (sum.0 + timed.0, sum.1 + timed.1));
+        // What is computed once takes longer for its effort than what is trained, and says nothing about it.
+        let trained = self.timed.iter().filter(|(kind, _)| **kind != Work::PROPERTY);
+        let all = trained.fold((0.0, 0.0), |sum, (_, timed)| (sum.0 + timed.0, sum.1 + timed.1));
         let pace = |kind: &&'static str| self.timed.get(*kind).copied().filter(|timed| timed.1 > 0.0).unwrap_or(all);
         let of = |(kind, left): (&&'static str, &f64)| {
             let (seconds, done) = pace(kind);
@@ -552,7 +554,8 @@ impl Tally {
         // Summed in order: a map has none, and rounding would show.
         let mut kinds: Vec<_> = self.left.iter().collect();
         kinds.sort_unstable_by_key(|(kind, _)| **kind);
-        (all.1 > 0.0).then(|| kinds.into_iter().map(of).sum())
+        let known = |(kind, left): &(&&'static str, &f64)| **left == 0.0 || pace(kind).1 > 0.0;
+        kinds.iter().all(known).then(|| kinds.into_iter().filter(|(_, left)| **left > 0.0).map(of).sum())
     }
 }
 

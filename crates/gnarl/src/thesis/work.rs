@@ -159,6 +159,9 @@ impl Work {
         })
     }
 
+    /// The kind of what is computed once.
+    pub(super) const PROPERTY: &'static str = "property";
+
     /// Its kind: cells of one take about as long for the same effort.
     pub(super) fn kind(&self) -> &'static str {
         match self {
@@ -168,7 +171,7 @@ impl Work {
             Work::AdaptiveDepth(_) => "exits",
             Work::Attacked(runs) => runs.more.attack.name(),
             Work::Graphs(runs) => runs.model.augment.name(),
-            Work::Property(_) | Work::SetProperty(_) => "property",
+            Work::Property(_) | Work::SetProperty(_) => Self::PROPERTY,
             Work::Missing(_) => "missing",
         }
     }
