@@ -4,7 +4,7 @@ from typing import Any
 
 from gnarl._axes import Choice, DefenseChoice, InferenceChoice
 
-__all__ = ["CGSO", "ADMPST", "ADMPALM", "Orthonormal", "Parseval", "RobustCRF", "Smoothing", "CleanCRF", "Retrain", "Gratin", "DropEdge", "DropNode", "FeatureMask", "Subgraph", "Submix", "Geomix", "ManifoldMixup", "Configuration", "Jaccard", "Svd"]
+__all__ = ["CGSO", "ADMPST", "ADMPALM", "Orthonormal", "Parseval", "RobustCRF", "Smoothing", "CleanCRF", "Retrain", "Gratin", "DropEdge", "DropNode", "FeatureMask", "Subgraph", "Submix", "Geomix", "ManifoldMixup", "Configuration", "GMixup", "Jaccard", "Svd"]
 
 class CGSO(Choice):
     def __init__(self, *, centrality: Any = None, init: Any = None) -> None: ...
@@ -111,6 +111,11 @@ class ManifoldMixup(Choice):
     strength: Any
 
 class Configuration(Choice):
+    def __init__(self, *, strength: Any = None, copies: Any = None) -> None: ...
+    strength: Any
+    copies: Any
+
+class GMixup(Choice):
     def __init__(self, *, strength: Any = None, copies: Any = None) -> None: ...
     strength: Any
     copies: Any
