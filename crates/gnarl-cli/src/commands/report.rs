@@ -153,7 +153,8 @@ fn markdown(claims: &[Judged], reports: &[TableReport]) -> String {
     }
     text += "\n## Tables\n\n| table | cells | run | holes | hours of cells |\n| --- | ---: | ---: | ---: | ---: |\n";
     for report in reports {
-        let hours = cells(report).filter_map(|cell| cell.ours.as_ref()).map(|ours| ours.seconds).sum::<f64>() / 3600.0;
+        let seconds = cells(report).filter_map(|cell| cell.ours.as_ref()).fold(0.0, |sum, ours| sum + ours.seconds);
+        let hours = seconds / 3600.0;
         let holes = cells(report).filter(|cell| cell.status == Status::Hole).count();
         text +=
             &format!("| `{}` | {} | {} | {holes} | {hours:.2} |\n", report.table, report.cells, report.cells_stored);
