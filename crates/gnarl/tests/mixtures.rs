@@ -12,23 +12,9 @@ use serde::Deserialize;
 struct Golden {
     mixtures: Vec<Case>,
     covariances: Vec<Shrunken>,
-    variational: Vec<Variational>,
+    variational: Vec<Case>,
     kernels: Vec<Kernel>,
     copulas: Vec<Copula>,
-}
-
-#[derive(Deserialize)]
-struct Variational {
-    name: String,
-    components: usize,
-    points: Vec<Vec<f64>>,
-    clusters: Vec<u32>,
-    weights: Vec<f64>,
-    means: Vec<Vec<f64>>,
-    covariances: Vec<Vec<Vec<f64>>>,
-    iterations: usize,
-    lower_bound: f64,
-    log_likelihood: f64,
 }
 
 #[derive(Deserialize)]
@@ -132,7 +118,8 @@ struct Case {
     iterations: usize,
     lower_bound: f64,
     log_likelihood: f64,
-    bic: f64,
+    /// Of those by EM.
+    bic: Option<f64>,
 }
 
 fn assert_close(got: &[f64], expected: &[f64], what: &str) {
@@ -162,7 +149,7 @@ fn agrees_with_scikit_learn() {
         let mean = case.points.iter().map(|x| fitted.log_density(x)).sum::<f64>() / case.points.len() as f64;
         assert_close(&[mean], &[case.log_likelihood], name);
         // Ours takes the likelihood of the last iteration, a step before the last parameters.
-        assert!((report.bic() - case.bic).abs() < 2.0 * case.points.len() as f64 * 1e-3, "{name}");
+        assert!((report.bic() - case.bic.unwrap()).abs() < 2.0 * case.points.len() as f64 * 1e-3, "{name}");
     }
 }
 

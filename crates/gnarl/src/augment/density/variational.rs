@@ -107,7 +107,6 @@ pub fn fit_from(points: &DenseMatrix<f64>, settings: &MixtureSettings, clusters:
         }
     }
     let parameters = count * (d + d * (d + 1) / 2) + count - 1;
-    // The bound has constants left out, so the curve ends in what everybody can compare: the mean log-likelihood of a point.
     let report = FitReport { points: n, components: count, parameters, curve, converged, warning: None };
     posterior.into_mixture(report)
 }
