@@ -15,6 +15,7 @@ use crate::commands::certify::CertifyArgs;
 use crate::commands::cluster::ClusterArgs;
 use crate::commands::data::DataCommand;
 use crate::commands::energy::EnergyArgs;
+use crate::commands::plan::PlanArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::reproduce::ReproduceArgs;
@@ -60,6 +61,8 @@ pub enum Command {
     Advise(Box<AdviseArgs>),
     /// A plain model against each axis switched on, every pair of axes, and all of them
     Axes(Box<AxesArgs>),
+    /// What training on a graph of some size takes: memory and time, on the whole graph, sampled, and with workers
+    Plan(PlanArgs),
     /// Classes by a saved model
     Predict(PredictArgs),
     /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds

@@ -3,21 +3,23 @@
 //! Every edge is stored as two arcs, one in each endpoint's row, so a row is a whole neighbourhood. A graph never
 //! changes: operations return a new one, and the parts they leave alone (features, labels) are shared, not copied.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use crate::components::Components;
 use crate::error::{Error, Result};
-use crate::features::Features;
+use crate::features::{Features, NodeFeatures};
 use crate::labels::Labels;
 use crate::split::Split;
+use crate::stored::Stored;
 
 /// Largest number of nodes: ids are `u32`, and one value is kept free.
 pub const MAX_NODES: usize = u32::MAX as usize - 1;
 
 /// What construction dropped to make the graph undirected and simple.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct BuildReport {
     /// Edges offered.
     pub edges_given: u64,
@@ -55,10 +57,10 @@ pub struct Rows {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Graph {
-    offsets: Arc<Vec<u64>>,
-    targets: Arc<Vec<u32>>,
-    weights: Option<Arc<Vec<f64>>>,
-    features: Option<Arc<Features>>,
+    offsets: Arc<Stored<u64>>,
+    targets: Arc<Stored<u32>>,
+    weights: Option<Arc<Stored<f64>>>,
+    features: Option<Arc<NodeFeatures>>,
     labels: Option<Arc<Labels>>,
     node_names: Option<Arc<Vec<String>>>,
     splits: Arc<Vec<Split>>,
@@ -107,6 +109,11 @@ impl Graph {
 
     /// Wraps symmetric sorted rows that are valid by construction.
     fn from_rows(offsets: Vec<u64>, targets: Vec<u32>, weights: Option<Vec<f64>>) -> Self {
+        Self::from_stored(offsets.into(), targets.into(), weights.map(Stored::from))
+    }
+
+    /// The same of rows that may lie in a file.
+    pub(crate) fn from_stored(offsets: Stored<u64>, targets: Stored<u32>, weights: Option<Stored<f64>>) -> Self {
         debug_assert_eq!(offsets.last().copied(), Some(targets.len() as u64));
         Self {
             offsets: Arc::new(offsets),
@@ -146,7 +153,7 @@ impl Graph {
 
     /// The weight of each arc, in the order of [`targets`](Self::targets); `None` where all edges weigh one.
     pub fn weights(&self) -> Option<&[f64]> {
-        self.weights.as_deref().map(Vec::as_slice)
+        self.weights.as_deref().map(|weights| &**weights)
     }
 
     /// The arcs of one node.
@@ -196,7 +203,50 @@ impl Graph {
 
     /// Node features, as loaded.
     pub fn features(&self) -> Option<&Features> {
-        self.features.as_deref()
+        self.features.as_deref().map(NodeFeatures::whole)
+    }
+
+    /// The features of some nodes, in their order, without a look at the others: of a graph on disk nothing else is read.
+    pub fn features_of(&self, nodes: &[u32]) -> Option<Features> {
+        self.features.as_deref().map(|features| features.of(nodes))
+    }
+
+    /// All features, with the first node of each block: one block in memory, or some rows at a time where they lie in a file, so that a look at
+    /// all of them needs no room for all of them.
+    pub fn feature_blocks(&self) -> impl Iterator<Item = (u32, Cow<'_, Features>)> + '_ {
+        const ROWS: usize = 1 << 13;
+        let whole = self.features.is_some() && !self.is_on_disk();
+        let from_file = if self.features.is_some() && !whole { self.num_nodes().div_ceil(ROWS) } else { 0 };
+        let one = whole.then(|| self.features()).flatten().map(|features| (0, Cow::Borrowed(features)));
+        one.into_iter().chain((0..from_file).filter_map(move |block| {
+            let nodes: Vec<u32> =
+                (block * ROWS..((block + 1) * ROWS).min(self.num_nodes())).map(|u| u as u32).collect();
+            if block % 64 == 63 {
+                self.release();
+            }
+            Some((nodes[0], Cow::Owned(self.features_of(&nodes)?)))
+        }))
+    }
+
+    /// Number of features of each node, `None` where there are none.
+    pub fn num_features(&self) -> Option<usize> {
+        self.features.as_deref().map(NodeFeatures::num_cols)
+    }
+
+    /// Whether its edges lie in a file.
+    pub fn is_on_disk(&self) -> bool {
+        self.targets.is_mapped()
+    }
+
+    /// Gives memory in use for arrays that lie in files back to the system; they are read again when they are looked at.
+    pub fn release(&self) {
+        self.targets.release();
+        if let Some(weights) = &self.weights {
+            weights.release();
+        }
+        if let Some(features) = &self.features {
+            features.release();
+        }
     }
 
     /// Node labels.
@@ -233,7 +283,12 @@ impl Graph {
     }
 
     /// The same graph with these features, one row per node.
-    pub fn with_features(mut self, features: Features) -> Result<Self> {
+    pub fn with_features(self, features: Features) -> Result<Self> {
+        self.with_node_features(NodeFeatures::from(features))
+    }
+
+    /// The same of features that may be packed.
+    pub(crate) fn with_node_features(mut self, features: NodeFeatures) -> Result<Self> {
         self.check_rows("features", features.num_rows())?;
         self.features = Some(Arc::new(features));
         Ok(self)
@@ -316,7 +371,7 @@ impl Graph {
             offsets.push(targets.len() as u64);
         }
         let mut sub = Self::from_rows(offsets, targets, weights);
-        sub.features = self.features.as_ref().map(|f| Arc::new(f.select_rows(nodes)));
+        sub.features = self.features_of(nodes).map(|features| Arc::new(features.into()));
         sub.labels = self.labels.as_ref().map(|l| Arc::new(l.select(nodes)));
         let names_of = |names: &Arc<Vec<String>>| nodes.iter().map(|&u| names[u as usize].clone()).collect();
         sub.node_names = self.node_names.as_ref().map(|names| Arc::new(names_of(names)));
@@ -420,7 +475,7 @@ impl Graph {
 
 /// Whether compressed rows are those of a graph: where every arc upwards has its reverse and there are no other arcs, every arc has one.
 /// Rows are looked at side by side.
-fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> bool {
+pub(crate) fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> bool {
     let arcs = targets.len();
     let in_order = offsets.first() == Some(&0) && offsets.last() == Some(&(arcs as u64)) && offsets.is_sorted();
     let n = offsets.len().saturating_sub(1);

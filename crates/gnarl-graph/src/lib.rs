@@ -10,14 +10,16 @@
 //! | [`spectrum`] | eigenvalues, gap, Cheeger constant, bounds |
 //! | [`community`] | communities: spectral clustering, Louvain, Fast Greedy, Walktrap, node2vec, k-means |
 //! | [`properties`] | density, components, homophily, diameter, Dirichlet energy |
+//! | [`sample`] | sampled neighbourhoods |
 //! | [`distance`] | distances between graphs, with and without known alignment; transport and barycentres |
 //! | [`metrics`] | accuracy, AMI, ARI, modularity, success rate, histograms |
 //! | [`names`] | lists of choices, and all that follows from a list |
 //! | [`random`] | one seed, a stream per purpose |
 //! | [`files`] | files that are there whole or not at all |
+//! | [`stored`] | numbers in memory or in a mapped file |
 //!
-//! A room uses those below it, never those above: error, random, names, files and matrix; then features, labels, split,
-//! components, graph and graph set; then properties, centrality, operator, metrics, distance and generate; then spectrum,
+//! A room uses those below it, never those above: error, random, names, files, stored and matrix; then features, labels, split,
+//! components, graph and graph set; then properties, centrality, operator, sample, metrics, distance and generate; then spectrum,
 //! dataset and community.
 //!
 //! # One word per thing
@@ -43,8 +45,10 @@ pub mod names;
 pub mod operator;
 pub mod properties;
 pub mod random;
+pub mod sample;
 pub mod spectrum;
 pub mod split;
+pub mod stored;
 
 pub use dataset::{Benchmark, Content, Dataset, Part, SplitData};
 pub use error::{Error, Result};

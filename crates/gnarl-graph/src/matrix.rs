@@ -3,6 +3,7 @@
 //! Features are `f32` and stay sparse or dense as they were loaded; operators are `f64` and always sparse.
 
 use crate::error::{Error, Result};
+use crate::stored::Stored;
 
 /// A compressed-sparse-row matrix: sorted column ids within each row, no duplicates.
 ///
@@ -10,9 +11,9 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, PartialEq)]
 pub struct CsrMatrix<T> {
     num_cols: usize,
-    offsets: Vec<u64>,
-    indices: Vec<u32>,
-    values: Vec<T>,
+    offsets: Stored<u64>,
+    indices: Stored<u32>,
+    values: Stored<T>,
 }
 
 impl<T: Copy> CsrMatrix<T> {
@@ -59,11 +60,17 @@ impl<T: Copy> CsrMatrix<T> {
                 return refuse(format!("row {row} has column {} twice", w[0]));
             }
         }
-        Ok(Self { num_cols, offsets, indices, values })
+        Ok(Self::from_parts(num_cols, offsets, indices, values))
     }
 
     /// Wraps arrays that are valid by construction.
-    pub(crate) fn from_parts(num_cols: usize, offsets: Vec<u64>, indices: Vec<u32>, values: Vec<T>) -> Self {
+    pub(crate) fn from_parts(
+        num_cols: usize,
+        offsets: impl Into<Stored<u64>>,
+        indices: impl Into<Stored<u32>>,
+        values: impl Into<Stored<T>>,
+    ) -> Self {
+        let (offsets, indices, values) = (offsets.into(), indices.into(), values.into());
         debug_assert_eq!(offsets.last().copied(), Some(indices.len() as u64));
         debug_assert_eq!(indices.len(), values.len());
         Self { num_cols, offsets, indices, values }
@@ -117,14 +124,14 @@ impl<T: Copy> CsrMatrix<T> {
             num_cols: self.num_cols,
             offsets: self.offsets.clone(),
             indices: self.indices.clone(),
-            values: self.values.iter().map(|&v| f(v)).collect(),
+            values: self.values.iter().map(|&v| f(v)).collect::<Vec<U>>().into(),
         }
     }
 
     /// The transpose, in O(rows + columns + entries).
     pub fn transpose(&self) -> Self {
         let mut offsets = vec![0u64; self.num_cols + 1];
-        for &c in &self.indices {
+        for &c in self.indices.iter() {
             offsets[c as usize + 1] += 1;
         }
         for i in 0..self.num_cols {
@@ -132,7 +139,7 @@ impl<T: Copy> CsrMatrix<T> {
         }
         let mut cursor = offsets.clone();
         let mut indices = vec![0u32; self.indices.len()];
-        let mut values = self.values.clone();
+        let mut values = self.values.to_vec();
         for row in 0..self.num_rows() {
             let (cols, vals) = self.row(row);
             for (&c, &v) in cols.iter().zip(vals) {
@@ -142,7 +149,7 @@ impl<T: Copy> CsrMatrix<T> {
                 values[slot] = v;
             }
         }
-        Self { num_cols: self.num_rows(), offsets, indices, values }
+        Self::from_parts(self.num_rows(), offsets, indices, values)
     }
 
     /// The rows named by `rows`, in that order (repeats allowed).
@@ -156,7 +163,7 @@ impl<T: Copy> CsrMatrix<T> {
             values.extend_from_slice(vals);
             offsets.push(indices.len() as u64);
         }
-        Self { num_cols: self.num_cols, offsets, indices, values }
+        Self::from_parts(self.num_cols, offsets, indices, values)
     }
 }
 
@@ -173,7 +180,7 @@ impl CsrMatrix<f32> {
             }
             offsets.push(indices.len() as u64);
         }
-        Self { num_cols: dense.num_cols(), offsets, indices, values }
+        Self::from_parts(dense.num_cols(), offsets, indices, values)
     }
 }
 
@@ -210,7 +217,7 @@ impl CsrMatrix<f64> {
         for i in 0..self.num_rows() {
             let (cols, values) = self.row(i);
             for (&c, &v) in cols.iter().zip(values) {
-                dense.data[i * self.num_cols + c as usize] = v;
+                dense.row_mut(i)[c as usize] = v;
             }
         }
         dense
@@ -225,12 +232,7 @@ impl CsrMatrix<f64> {
 impl<T: Copy + num::One> CsrMatrix<T> {
     /// The identity of size `n`: the features of a graph that has none.
     pub fn identity(n: usize) -> Self {
-        Self {
-            num_cols: n,
-            offsets: (0..=n as u64).collect(),
-            indices: (0..n as u32).collect(),
-            values: vec![T::ONE; n],
-        }
+        Self::from_parts(n, (0..=n as u64).collect::<Vec<_>>(), (0..n as u32).collect::<Vec<_>>(), vec![T::ONE; n])
     }
 }
 
@@ -252,12 +254,17 @@ mod num {
 pub struct DenseMatrix<T> {
     num_rows: usize,
     num_cols: usize,
-    data: Vec<T>,
+    data: Stored<T>,
 }
 
 impl<T: Copy + Default> DenseMatrix<T> {
     /// Wraps row-major data of `num_rows * num_cols` values.
     pub fn new(num_rows: usize, num_cols: usize, data: Vec<T>) -> Result<Self> {
+        Self::from_stored(num_rows, num_cols, data.into())
+    }
+
+    /// The same of values that may lie in a file.
+    pub fn from_stored(num_rows: usize, num_cols: usize, data: Stored<T>) -> Result<Self> {
         if num_rows.checked_mul(num_cols) != Some(data.len()) {
             return Err(Error::argument(
                 "DenseMatrix::new",
@@ -269,7 +276,7 @@ impl<T: Copy + Default> DenseMatrix<T> {
 
     /// All zeros.
     pub fn zeros(num_rows: usize, num_cols: usize) -> Self {
-        Self { num_rows, num_cols, data: vec![T::default(); num_rows * num_cols] }
+        Self { num_rows, num_cols, data: vec![T::default(); num_rows * num_cols].into() }
     }
 
     /// Number of rows.
@@ -287,6 +294,11 @@ impl<T: Copy + Default> DenseMatrix<T> {
         &self.data
     }
 
+    /// All values as they are stored.
+    pub fn stored(&self) -> &Stored<T> {
+        &self.data
+    }
+
     /// One row.
     pub fn row(&self, i: usize) -> &[T] {
         &self.data[i * self.num_cols..(i + 1) * self.num_cols]
@@ -294,7 +306,8 @@ impl<T: Copy + Default> DenseMatrix<T> {
 
     /// One row, to write to.
     pub fn row_mut(&mut self, i: usize) -> &mut [T] {
-        &mut self.data[i * self.num_cols..(i + 1) * self.num_cols]
+        let num_cols = self.num_cols;
+        &mut self.data.to_mut()[i * num_cols..(i + 1) * num_cols]
     }
 
     /// The rows named by `rows`, in that order (repeats allowed).
@@ -303,7 +316,7 @@ impl<T: Copy + Default> DenseMatrix<T> {
         for &r in rows {
             data.extend_from_slice(self.row(r as usize));
         }
-        Self { num_rows: rows.len(), num_cols: self.num_cols, data }
+        Self { num_rows: rows.len(), num_cols: self.num_cols, data: data.into() }
     }
 }
 

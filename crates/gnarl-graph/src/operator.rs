@@ -57,6 +57,26 @@ impl ClassicalOperator {
     /// # Ok::<(), gnarl_graph::Error>(())
     /// ```
     pub fn matrix(self, graph: &Graph) -> Result<CsrMatrix<f64>> {
+        let Factors { diagonal, left, right } = self.factors(graph)?;
+        let of = |factor: &Option<Vec<f64>>, u: usize| factor.as_ref().map_or(1.0, |factor| factor[u]);
+        let diagonal = |u: usize| diagonal.as_ref().map_or(0.0, |diagonal| diagonal[u]);
+        let sign = self.sign();
+        Ok(assemble(graph, diagonal, |u, v, w| match (&left, &right) {
+            (None, None) => sign * w,
+            _ => sign * (w * (of(&left, u) * of(&right, v))),
+        }))
+    }
+
+    fn sign(self) -> f64 {
+        match self {
+            Op::Laplacian | Op::RandomWalkLaplacian | Op::SymmetricLaplacian => -1.0,
+            _ => 1.0,
+        }
+    }
+
+    /// The operator as numbers per node, from which any of its rows follows: what [`matrix`](Self::matrix) is made of, without the sign
+    /// of its arcs being put in twice. Fails as that does. O(n + m), and three numbers a node at most.
+    fn factors(self, graph: &Graph) -> Result<Factors> {
         let degree = degrees(graph);
         let inverse = |power: f64, shift: f64| -> Result<Vec<f64>> {
             if let Some(u) = degree.iter().position(|&d| d + shift < 0.0) {
@@ -66,27 +86,65 @@ impl ClassicalOperator {
             // A node of degree zero has no arcs to scale, or only arcs of weight zero: any finite value will do.
             Ok(degree.iter().map(|&d| if d + shift > 0.0 { (d + shift).powf(power) } else { 0.0 }).collect())
         };
+        let is_there = || degree.iter().map(|&d| f64::from(d > 0.0)).collect();
+        let plain = Factors { diagonal: None, left: None, right: None };
         Ok(match self {
-            Op::Adjacency => assemble(graph, |_| 0.0, |_, _, w| w),
-            Op::Laplacian => assemble(graph, |u| degree[u], |_, _, w| -w),
-            Op::SignlessLaplacian => assemble(graph, |u| degree[u], |_, _, w| w),
-            Op::RandomWalkLaplacian => {
-                let d = inverse(-1.0, 0.0)?;
-                assemble(graph, |u| f64::from(degree[u] > 0.0), |u, _, w| -w * d[u])
-            }
+            Op::Adjacency => plain,
+            Op::Laplacian | Op::SignlessLaplacian => Factors { diagonal: Some(degree.clone()), ..plain },
+            Op::RandomWalkLaplacian => Factors { diagonal: Some(is_there()), left: Some(inverse(-1.0, 0.0)?), ..plain },
             Op::SymmetricLaplacian => {
                 let d = inverse(-0.5, 0.0)?;
-                assemble(graph, |u| f64::from(degree[u] > 0.0), |u, v, w| -(w * (d[u] * d[v])))
+                Factors { diagonal: Some(is_there()), left: Some(d.clone()), right: Some(d) }
             }
             Op::NormalisedAdjacency => {
                 let d = inverse(-0.5, 1.0)?;
-                assemble(graph, |u| d[u] * d[u], |u, v, w| w * (d[u] * d[v]))
+                Factors { diagonal: Some(d.iter().map(|d| d * d).collect()), left: Some(d.clone()), right: Some(d) }
             }
-            Op::MeanAggregation => {
-                let d = inverse(-1.0, 0.0)?;
-                assemble(graph, |_| 0.0, |u, _, w| w * d[u])
-            }
+            Op::MeanAggregation => Factors { left: Some(inverse(-1.0, 0.0)?), ..plain },
         })
+    }
+
+    /// The operator by its rows, for graphs whose matrix would not fit in memory.
+    pub fn rows(self, graph: &Graph) -> Result<RowFactors> {
+        let Factors { diagonal, left, right } = self.factors(graph)?;
+        let narrow = |factor: Vec<f64>| factor.iter().map(|x| *x as f32).collect::<Vec<f32>>();
+        let signed = match (left, self.sign() < 0.0) {
+            (left, false) => left.map(narrow),
+            (Some(left), true) => Some(left.iter().map(|x| -*x as f32).collect()),
+            (None, true) => Some(vec![-1.0; graph.num_nodes()]),
+        };
+        Ok(RowFactors { diagonal: diagonal.map(narrow), left: signed, right: right.map(narrow) })
+    }
+}
+
+/// Numbers per node that an operator is made of, but for the sign of its arcs.
+struct Factors {
+    diagonal: Option<Vec<f64>>,
+    left: Option<Vec<f64>>,
+    right: Option<Vec<f64>>,
+}
+
+/// An operator by its rows: `diag(d) + diag(l) A diag(r)`, where what is not given is nothing for d and one for l and r.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowFactors {
+    /// What a node adds of itself.
+    pub diagonal: Option<Vec<f32>>,
+    /// What a receiver multiplies by.
+    pub left: Option<Vec<f32>>,
+    /// What a sender multiplies by.
+    pub right: Option<Vec<f32>>,
+}
+
+impl RowFactors {
+    /// What a node adds of itself.
+    pub fn own(&self, u: u32) -> f32 {
+        self.diagonal.as_ref().map_or(0.0, |d| d[u as usize])
+    }
+
+    /// What an arc of this weight carries from `v` to `u`.
+    pub fn arc(&self, u: u32, v: u32, weight: f32) -> f32 {
+        let of = |factor: &Option<Vec<f32>>, u: u32| factor.as_ref().map_or(1.0, |factor| factor[u as usize]);
+        weight * of(&self.left, u) * of(&self.right, v)
     }
 }
 

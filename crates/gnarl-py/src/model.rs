@@ -137,7 +137,7 @@ pub fn fit(
             tells.epochs.fetch_add(1, Ordering::Relaxed);
             *tells.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(*epoch);
         };
-        let watch = Watch { on_epoch: &on_epoch, stop: &stopped };
+        let watch = Watch::new(&on_epoch, &stopped);
         model.ready(&name, &content, FitOptions::default())?.fit(&split, seed, &watch)
     };
     let tick = |py: Python<'_>| -> PyResult<()> {

@@ -46,8 +46,7 @@ pub enum FeatureKind {
 impl FeatureKind {
     /// Of the features of some graphs. O(entries).
     pub fn of<'a>(graphs: impl Iterator<Item = &'a Graph> + Clone) -> Self {
-        let features = graphs.filter_map(Graph::features);
-        let columns = Columns::of(features.clone()).0;
+        let columns = Columns::of(graphs.clone()).0;
         // A few words that nearly everybody uses are words nevertheless: columns that are not zeros and ones are judged together.
         let numbers = columns.iter().filter(|c| c.has_others);
         let (nonzero, entries) = numbers.clone().fold((0, 0), |(n, all), c| (n + c.nonzero, all + c.rows));
@@ -55,7 +54,8 @@ impl FeatureKind {
             return FeatureKind::Continuous;
         }
         let is_changed = |f: &Features| Scaler::RowNormalised.apply(f) != *f;
-        if features.into_iter().any(is_changed) { FeatureKind::Words } else { FeatureKind::Plain }
+        let mut blocks = graphs.flat_map(Graph::feature_blocks);
+        if blocks.any(|(_, features)| is_changed(&features)) { FeatureKind::Words } else { FeatureKind::Plain }
     }
 }
 
@@ -89,7 +89,7 @@ impl Scaler {
             FeatureScaling::AsLoaded => Ok(Scaler::AsLoaded),
             FeatureScaling::RowNormalised => Ok(Scaler::RowNormalised),
             FeatureScaling::Standardised => {
-                let columns = Columns::of(graphs.filter_map(Graph::features));
+                let columns = Columns::of(graphs);
                 Ok(Scaler::Standardised(columns.0.iter().map(ColumnSums::column).collect()))
             }
             FeatureScaling::Auto => Err(Error::setting("features", "auto must be settled before anything is scaled")),
@@ -201,13 +201,13 @@ struct ColumnSums {
 }
 
 impl Columns {
-    fn of<'a>(all: impl Iterator<Item = &'a Features>) -> Self {
+    fn of<'a>(graphs: impl Iterator<Item = &'a Graph>) -> Self {
         let mut columns: Vec<ColumnSums> = Vec::new();
         let mut rows = 0;
-        for features in all {
+        for (_, features) in graphs.flat_map(Graph::feature_blocks) {
             columns.resize(columns.len().max(features.num_cols()), ColumnSums::default());
             rows += features.num_rows();
-            match features {
+            match &*features {
                 Features::Sparse(m) => {
                     m.indices().iter().zip(m.values()).for_each(|(&c, &v)| columns[c as usize].add(v));
                 }

@@ -266,7 +266,7 @@ impl Asked<'_> {
         study.check()?;
         let label = format!("{attack} against {} on {}", model.backbone, data.name);
         let bar = progress::steps(&label, study.epochs(benchmark)?);
-        let result = study.run(benchmark, &Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() })?;
+        let result = study.run(benchmark, &Watch::new(&|_, _| bar.inc(1), interrupt::flag()))?;
         bar.finish_and_clear();
         let files = match (&args.write, &result.first) {
             (Some(file), Some(attacked)) => write_attacked(file, benchmark.content.graph()?, attacked)?,
@@ -288,7 +288,8 @@ impl Asked<'_> {
         let epochs = model.plan(Task::Node)?.training.epochs as u64;
         let trainings = runs as u64 * if args.mode == Mode::Poisoning { 2 } else { 1 };
         let bar = progress::steps(&format!("{} on {}", model.backbone, file.display()), epochs * trainings);
-        let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() };
+        let on_epoch = |_: usize, _: &_| bar.inc(1);
+        let watch = Watch::new(&on_epoch, interrupt::flag());
         let result = study.run(benchmark, &attacked, &self.targets, &watch)?;
         bar.finish_and_clear();
         self.report(None, &model, result, false, Vec::new())

@@ -386,10 +386,9 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecRep
     study.check()?;
     let bar =
         progress::steps(&format!("{} on {}", model.backbone, data.name), study.epochs(&benchmark)? + study.samples());
-    let watch = CertifyWatch {
-        training: Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() },
-        on_samples: &|count| bar.inc(count as u64),
-    };
+    let on_epoch = |_: usize, _: &_| bar.inc(1);
+    let watch =
+        CertifyWatch { training: Watch::new(&on_epoch, interrupt::flag()), on_samples: &|count| bar.inc(count as u64) };
     let result = study.run(&benchmark, &watch)?;
     bar.finish_and_clear();
     let mut found = result.certificates.into_iter();

@@ -14,6 +14,7 @@ pub mod energy;
 pub mod growth;
 mod influence;
 mod model;
+pub mod plan;
 pub mod predict;
 pub mod report;
 pub mod reproduce;

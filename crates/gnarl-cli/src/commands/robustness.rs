@@ -202,10 +202,8 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Eit
     }
     let total = study.epochs(&benchmark)? + 1 + study.settings.len() as u64;
     let bar = progress::steps(&format!("{} on {}", model.backbone, data.name), total);
-    let watch = RobustnessWatch {
-        training: Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() },
-        on_radius: &|| bar.inc(1),
-    };
+    let on_epoch = |_: usize, _: &_| bar.inc(1);
+    let watch = RobustnessWatch { training: Watch::new(&on_epoch, interrupt::flag()), on_radius: &|| bar.inc(1) };
     let result = study.run(&benchmark, &watch)?;
     bar.finish_and_clear();
     let asked = study.settings.len();

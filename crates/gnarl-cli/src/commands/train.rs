@@ -1,6 +1,7 @@
 //! `gnarl train`: fit a model to a dataset, over several runs, and say how well it does.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
@@ -15,7 +16,7 @@ use gnarl::study::train::{
     TrainResult, TrainStudy,
 };
 use gnarl::thesis::Recipe;
-use gnarl::train::Watch;
+use gnarl::train::{Journal, Watch};
 use gnarl_graph::dataset::Task;
 use gnarl_graph::metrics::paired_difference;
 use gnarl_graph::{Benchmark, Error, Labels, Split};
@@ -44,6 +45,33 @@ pub struct TrainArgs {
     /// Put every run's learning curve into the JSON
     #[arg(long)]
     pub curves: bool,
+    #[command(flatten)]
+    pub checkpoints: CheckpointArgs,
+}
+
+/// Where a training is written down as it goes.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Checkpoints")]
+pub struct CheckpointArgs {
+    /// Write down in this folder how far training is, so that it can go on when it is cut off
+    #[arg(long, value_name = "FOLDER")]
+    pub checkpoint: Option<PathBuf>,
+    /// Of --checkpoint: minutes between two states of a training; its end is always written
+    #[arg(long, value_name = "MINUTES", requires = "checkpoint", default_value_t = 5.0)]
+    pub checkpoint_every: f64,
+    /// Of --checkpoint: go on with what is in the folder; the result is that of a training that was never cut off
+    #[arg(long, requires = "checkpoint")]
+    pub resume: bool,
+}
+
+impl CheckpointArgs {
+    /// The journal of a study, where one is asked for.
+    fn journal(&self, study: &TrainStudy, on: &Benchmark) -> anyhow::Result<Option<Journal>> {
+        let Some(folder) = &self.checkpoint else { return Ok(None) };
+        let every = Duration::try_from_secs_f64(60.0 * self.checkpoint_every)
+            .map_err(|_| Error::argument("--checkpoint-every", "give a number of minutes of at least 0"))?;
+        Ok(Some(Journal::open(folder, every, study.asked(on)?, self.resume)?))
+    }
 }
 
 /// What a study may ask for beside the model.
@@ -275,7 +303,9 @@ fn check_place(file: &Path) -> gnarl_graph::Result<()> {
 fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result<TrainReport> {
     let task = on.content.task();
     let bar = progress::steps(&format!("{} on {}", study.model.backbone, on.name), study.epochs(on)?);
-    let result = study.run(on, &Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() })?;
+    let journal = args.checkpoints.journal(study, on)?;
+    let on_epoch = |_: usize, _: &_| bar.inc(1);
+    let result = study.run(on, &Watch::new(&on_epoch, interrupt::flag()).with_journal(journal.as_ref()))?;
     bar.finish_and_clear();
     let asked = result.runs.len() + result.unfinished;
     if result.runs.is_empty() {

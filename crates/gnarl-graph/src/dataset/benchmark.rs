@@ -132,28 +132,28 @@ fn fingerprint(graph: &Graph) -> u64 {
         graph.neighbours(u).iter().for_each(|&v| add(u64::from(v)));
     }
     graph.weights().into_iter().flatten().for_each(|w| add(w.to_bits()));
-    match graph.features() {
+    match graph.num_features() {
         None => add(0),
-        Some(features) => {
-            add(features.num_cols() as u64);
-            // What is stored of zeros is no part of what features say.
-            let mut entry = |row: usize, column: u32, value: f32| {
-                if value != 0.0 {
-                    add((row as u64) << 32 | u64::from(column));
-                    add(u64::from(value.to_bits()));
+        Some(columns) => add(columns as u64),
+    }
+    for (first, features) in graph.feature_blocks() {
+        // What is stored of zeros is no part of what features say.
+        let mut entry = |row: usize, column: u32, value: f32| {
+            if value != 0.0 {
+                add((row as u64 + u64::from(first)) << 32 | u64::from(column));
+                add(u64::from(value.to_bits()));
+            }
+        };
+        match &*features {
+            Features::Dense(m) => {
+                for i in 0..m.num_rows() {
+                    (0u32..).zip(m.row(i)).for_each(|(c, v)| entry(i, c, *v));
                 }
-            };
-            match features {
-                Features::Dense(m) => {
-                    for i in 0..m.num_rows() {
-                        (0u32..).zip(m.row(i)).for_each(|(c, v)| entry(i, c, *v));
-                    }
-                }
-                Features::Sparse(m) => {
-                    for i in 0..m.num_rows() {
-                        let (columns, values) = m.row(i);
-                        columns.iter().zip(values).for_each(|(c, v)| entry(i, *c, *v));
-                    }
+            }
+            Features::Sparse(m) => {
+                for i in 0..m.num_rows() {
+                    let (columns, values) = m.row(i);
+                    columns.iter().zip(values).for_each(|(c, v)| entry(i, *c, *v));
                 }
             }
         }

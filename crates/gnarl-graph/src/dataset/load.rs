@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::dataset::registry::{self, Entry, Format};
 use crate::dataset::{
-    Content, Dataset, Sources, attacked, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, scipy, tu,
+    Content, Dataset, Sources, attacked, disk, edge_list, embedded, geom_gcn, linkx, npz, ogb, planetoid, scipy, tu,
 };
 use crate::error::{Error, Result};
 use crate::generate::{self, CsbmConfig, SbbamConfig};
@@ -72,10 +72,13 @@ pub fn load(name_or_path: &str, data_dir: &Path, seed: u64) -> Result<Dataset> {
     }
 }
 
-/// Loads a user's own files: a set of graphs in TU's layout, an archive, an edge list, or a folder of them.
+/// Loads a user's own files: a graph on disk, a set of graphs in TU's layout, an archive, an edge list, or a folder of them.
 fn load_own(path: &str) -> Result<Dataset> {
     let file = Path::new(path);
-    let (content, report, sources) = if let Some(set) = tu::name_in(file)? {
+    let (content, report, sources) = if disk::is_folder(file) {
+        let (graph, report) = disk::open(file)?;
+        (Content::Graph(graph), report, Sources::default())
+    } else if let Some(set) = tu::name_in(file)? {
         let (graphs, report, sources) = tu::load(file, None, &set)?;
         (Content::Graphs(graphs), report, sources)
     } else {
@@ -126,7 +129,7 @@ fn node((graph, report): (Graph, BuildReport)) -> (Content, BuildReport) {
 }
 
 /// A dot is part of a file's name, but also of the rates in the names of attacked graphs.
-fn looks_like_a_path(name: &str) -> bool {
+pub(super) fn looks_like_a_path(name: &str) -> bool {
     let is_rate = name.to_lowercase().contains("-metattack-");
     name.contains(['/', '\\']) || (name.contains('.') && !is_rate) || Path::new(name).exists()
 }

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`registry`] | every dataset of the thesis: names, citation, counts, format, addresses, checksums |
 //! | [`mod@load`] | from a name or a path to a dataset |
+//! | [`disk`] | a graph on disk: a folder of mapped arrays, and how one is made of anything else |
 //! | [`download`] | fetching over HTTPS with resume, checksum and unpacking |
 //! | [`embedded`] | Zachary's karate club, which needs no file |
 //! | [`planetoid`] | `ind.NAME.*` pickles (Cora, CiteSeer, PubMed) |
@@ -23,6 +24,7 @@
 
 pub mod attacked;
 pub mod benchmark;
+pub mod disk;
 pub mod download;
 pub mod edge_list;
 pub mod embedded;

@@ -534,6 +534,46 @@ impl Header {
     }
 }
 
+/// A single array in a file of its own (`.npy`), read from its first number to its last.
+pub(super) struct NpyFile {
+    path: PathBuf,
+    file: BufReader<File>,
+    header: Header,
+}
+
+impl NpyFile {
+    /// Reads the header. Fails where the shape does not account for the file's bytes, and for arrays that are not in C order.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        let size = file.metadata().map_err(|e| Error::io(path, e))?.len();
+        let mut file = BufReader::with_capacity(1 << 20, file);
+        let fault = |what: String| Error::data(path, "header", what);
+        let (header, taken) = Header::read(&mut file, size).map_err(fault)?;
+        header.num_items(size - taken).map_err(fault)?;
+        if header.fortran && header.shape.len() > 1 {
+            return Err(fault("columns come first; save it with numpy.ascontiguousarray".into()));
+        }
+        if matches!(header.kind, Kind::Bytes | Kind::Unicode) {
+            return Err(fault("an array of texts, numbers are expected".into()));
+        }
+        Ok(Self { path: path.to_path_buf(), file, header })
+    }
+
+    pub fn shape(&self) -> &[usize] {
+        &self.header.shape
+    }
+
+    /// The next numbers, which must be finite.
+    pub fn read_f32s(&mut self, count: usize) -> Result<Vec<f32>> {
+        read_items(&mut self.file, &self.header, count, Value::to_f32).map_err(|fault| match fault {
+            ItemFault::Io(e) => Error::io(&self.path, e),
+            ItemFault::Value(_, value) => {
+                Error::data(&self.path, "numbers", format!("{value} is not a finite number that fits 32 bits"))
+            }
+        })
+    }
+}
+
 /// Splits a quoted string without escapes off the front.
 fn python_string(text: &str) -> Option<(&str, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '\'' | '"'))?;
@@ -557,7 +597,7 @@ fn python_shape(inside: &str) -> std::result::Result<Vec<usize>, String> {
 
 /// Kind, size and byte order of a type such as `<f4`.
 fn item_type(descr: &str) -> std::result::Result<(Kind, usize, bool), String> {
-    let unknown = || format!("type {} is not read, only booleans, integers, f4 and f8", super::text::quoted(descr));
+    let unknown = || format!("type {} is not read, only booleans, integers, f2, f4 and f8", super::text::quoted(descr));
     let (order, name) = match descr.chars().next() {
         Some(c @ ('<' | '>' | '|' | '=')) => (c, &descr[1..]),
         _ => ('=', descr),
@@ -577,6 +617,7 @@ fn item_type(descr: &str) -> std::result::Result<(Kind, usize, bool), String> {
         "u2" => (Kind::Unsigned, 2),
         "u4" => (Kind::Unsigned, 4),
         "u8" => (Kind::Unsigned, 8),
+        "f2" => (Kind::Float, 2),
         "f4" => (Kind::Float, 4),
         "f8" => (Kind::Float, 8),
         _ if name.starts_with('S') => (Kind::Bytes, text_length(name).ok_or_else(unknown)?),
@@ -633,6 +674,7 @@ fn decode(kind: Kind, item: &[u8]) -> Value {
             let unused = 64 - 8 * item.len() as u32;
             Value::Whole(i128::from((unsigned << unused) as i64 >> unused))
         }
+        Kind::Float if item.len() == 2 => Value::Real(f64::from(half::f16::from_bits(unsigned as u16))),
         Kind::Float if item.len() == 4 => Value::Real(f64::from(f32::from_bits(unsigned as u32))),
         Kind::Float => Value::Real(f64::from_bits(unsigned)),
         // Refused before items are read.

@@ -49,7 +49,7 @@ pub fn train(
         };
         let before = all.curve.len();
         let on_epoch = |epoch: usize, now: &Epoch| (watch.on_epoch)(before + epoch, now);
-        let watch = Watch { on_epoch: &on_epoch, stop: watch.stop };
+        let watch = Watch { on_epoch: &on_epoch, ..*watch };
         let trained = follow(&mut learner, config, mix(seed ^ mix(i as u64)), &watch)?;
         all.curve.extend(trained.curve);
         all.kept_epoch = before + trained.kept_epoch;
@@ -115,7 +115,7 @@ impl Course for Learner<'_> {
         first..first + list[first..].iter().take_while(|p| is_own(p)).count()
     }
 
-    fn begin(&mut self, _epoch: usize) -> Result<usize> {
+    fn begin(&mut self, _epoch: usize, _from: usize) -> Result<usize> {
         Ok(1)
     }
 

@@ -317,7 +317,7 @@ impl Course for Graphs<'_> {
         self.model.trained()
     }
 
-    fn begin(&mut self, epoch: usize) -> Result<usize> {
+    fn begin(&mut self, epoch: usize, _from: usize) -> Result<usize> {
         self.epoch = epoch;
         let count = self.on.graphs.len();
         let steps = count.div_ceil(self.batch_size);
@@ -463,7 +463,7 @@ impl Course for HeadCourse<'_> {
         self.head.params()
     }
 
-    fn begin(&mut self, epoch: usize) -> Result<usize> {
+    fn begin(&mut self, epoch: usize, _from: usize) -> Result<usize> {
         let count = self.on.classes.len();
         let wanted = if self.settings.steps.is_some() { self.steps * self.settings.batch_size } else { count };
         self.order.clear();

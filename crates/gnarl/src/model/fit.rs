@@ -1,7 +1,7 @@
 //! From a model and data to a fitted model.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use gnarl_graph::{Content, Error as GraphError, Graph, Labels, Split, SplitData};
@@ -11,12 +11,12 @@ use super::fit_node::OnGraph;
 use super::fitted::{Fitted, Learned, TrainedOn};
 use super::graph_data::Inputs;
 use super::report::{FitReport, Tried, TriedScaling, refused};
-use super::{Model, Plan, fit_graphs, fit_node};
+use super::{Model, Plan, fit_graphs, fit_node, fit_sampled};
 use crate::error::{Error, Result};
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
 use crate::inference::{Perturbed, Reading};
-use crate::operator::{OperatorChoice, Prepared};
-use crate::train::Watch;
+use crate::operator::{OperatorChoice, Prepared, RowOperator};
+use crate::train::{SampledProblem, Watch};
 
 pub use super::options::FitOptions;
 
@@ -70,7 +70,10 @@ impl Model {
                 let scaled = scalings.into_iter().map(|scaling| {
                     let scaler = Scaler::fit(scaling, [&graph].into_iter())?;
                     let prepared = candidates.iter().map(|_| OnceLock::new()).collect();
-                    Ok(ScaledGraph { graph: scaler.scaled(&graph)?, scaler, prepared })
+                    let rows = candidates.iter().map(|_| OnceLock::new()).collect();
+                    // Sampled rows are scaled as they are read: there may be no room for all of them.
+                    let graph = if plan.sampling.is_some() { graph.clone() } else { scaler.scaled(&graph)? };
+                    Ok(ScaledGraph { graph, scaler, prepared, rows })
                 });
                 ReadyData::Graph { labels, scaled: scaled.collect::<Result<_>>()? }
             }
@@ -113,6 +116,8 @@ struct ScaledGraph {
     scaler: Scaler,
     graph: Graph,
     prepared: Vec<OnceLock<Prepared>>,
+    /// The same by rows, where neighbourhoods are sampled; its graph is not scaled.
+    rows: Vec<OnceLock<Arc<RowOperator>>>,
 }
 
 /// What fitting to one graph came to.
@@ -149,6 +154,15 @@ impl Ready {
         let start = Instant::now();
         let attempt = |on: &ScaledGraph, candidate: usize| {
             let plan = &self.candidates[candidate];
+            if let Some(sampling) = plan.sampling {
+                let Plan { network, model, .. } = plan;
+                let make = || Ok(Arc::new(RowOperator::new(&on.graph, &on.scaler, network.backbone, model.operator)?));
+                let rows = once(&on.rows[candidate], make)?.clone();
+                let mean_log_degree = rows.mean_log_degree();
+                let problem = SampledProblem { rows, labels, split, sampling };
+                let (learned, report) = fit_sampled::fit(plan, &problem, &on.scaler, seed, watch)?;
+                return Ok(OnNodes { learned, report, mean_log_degree });
+            }
             let make = || {
                 let mut prepared = Prepared::new(&on.graph, plan.network.backbone, plan.model.operator)?;
                 if let Some(travel) = plan.model.defense.method().travel() {
@@ -171,7 +185,10 @@ impl Ready {
         let settled = settle(&self.candidates, watch, again, |fitted| &fitted.report)?;
         let Settled { candidate, fitted: OnNodes { learned, report, mean_log_degree }, tried } = settled;
         let plan = self.candidates[candidate].scaled_by(&on.scaler);
-        let reading = read_off(&plan, &learned, &on.graph, split, seed)?;
+        let reading = match plan.sampling {
+            Some(_) => Reading::default(),
+            None => read_off(&plan, &learned, &on.graph, split, seed)?,
+        };
         let (trusted, interrupted) = (reading.trusted(), report.interrupted || watch.stopped());
         let seconds = start.elapsed().as_secs_f64();
         Ok(Fitted {

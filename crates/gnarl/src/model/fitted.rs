@@ -13,6 +13,7 @@ use crate::depth::{Answers, Policy, Structure};
 use crate::error::Result;
 use crate::features::Scaler;
 use crate::inference::{CleanInputs, Inference, Reading};
+use crate::operator::RowOperator;
 use crate::train::argmax;
 
 /// A model with weights. It knows how features are scaled, its operator and scalars, who takes which exit, how answers are read
@@ -237,7 +238,7 @@ impl Fitted {
 
     fn check_columns(&self, graph: &Graph) -> Result<()> {
         let refuse = |what: String| Err(GraphError::argument("predict", what).into());
-        match (graph.features(), self.inputs.own_features) {
+        match (graph.num_features(), self.inputs.own_features) {
             (None, true) => refuse(format!("the graph has no features, and the model takes {}", self.in_dim())),
             (None, false) if self.task() == Task::Graph => Ok(()),
             (None, false) if graph.num_nodes() != self.in_dim() => refuse(format!(
@@ -246,8 +247,8 @@ impl Fitted {
                 graph.num_nodes()
             )),
             (None, false) => Ok(()),
-            (Some(features), _) if features.num_cols() != self.in_dim() => {
-                refuse(format!("the graph has {} features, the model takes {}", features.num_cols(), self.in_dim()))
+            (Some(columns), _) if columns != self.in_dim() => {
+                refuse(format!("the graph has {columns} features, the model takes {}", self.in_dim()))
             }
             (Some(_), _) => Ok(()),
         }
@@ -319,6 +320,12 @@ impl Fitted {
                 let read = if reading.is_plain() { probabilities } else { around_each(set)? };
                 Ok((read, Some(taken)))
             }
+            (Content::Graph(graph), Learned::Network(network)) if self.goes_by_layers(graph, reading) => {
+                self.check_columns(graph)?;
+                let rows = RowOperator::new(graph, &self.scaler, self.plan.network.backbone, network.operator())?;
+                let scores = rows.scores(network.network(), network.weights())?;
+                Ok((batches::softmax_rows(graph.num_nodes(), self.classes.len(), scores)?, None))
+            }
             (Content::Graph(graph), Learned::Network(_) | Learned::Exits(_)) => {
                 Ok((reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)?, None))
             }
@@ -329,6 +336,14 @@ impl Fitted {
                 refuse("the model classifies the nodes of one graph, and this is a set")
             }
         }
+    }
+
+    /// Whether answers on a graph are computed one layer after the other, so that no matrix of the whole graph is made: where it lies on
+    /// disk, or was trained on by sampling.
+    fn goes_by_layers(&self, graph: &Graph, reading: &Reading) -> bool {
+        let is_large = graph.is_on_disk() || self.plan.sampling.is_some();
+        let is_undefended = matches!(self.plan.model.defense, crate::defense::Defense::Nothing(_));
+        is_large && reading.is_plain() && is_undefended && self.plan.network.backbone.can_be_sampled()
     }
 
     /// A distribution for each of some graphs of a set that are made ready. An answer depends on the graph alone, not on the others.

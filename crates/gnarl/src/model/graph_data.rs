@@ -99,7 +99,7 @@ impl Inputs {
     }
 
     pub(super) fn of_graph(graph: &Graph) -> Self {
-        Self { own_features: graph.features().is_some(), node_features: None }
+        Self { own_features: graph.num_features().is_some(), node_features: None }
     }
 }
 

@@ -7,7 +7,7 @@
 //! | [`plan`] | what is left open filled in, what cannot be refused: the one place that says no |
 //! | [`spec`] | a model as TOML |
 //! | [`fit`] | from a model and data to a fitted model |
-//! | `fit_node`, `fit_graphs`, `fit_graph_exits` | the same on one graph, on a set, and on a set with exits |
+//! | `fit_node`, `fit_sampled`, `fit_graphs`, `fit_graph_exits` | the same on one graph, on neighbourhoods sampled in it, on a set, and on a set with exits |
 //! | [`graph_data`], [`batches`], [`heads`] | sets of graphs made ready, training on batches of them, fresh heads |
 //! | [`report`] | how fitting went |
 //! | [`fitted`] | [`Fitted`]: answers, accuracies, exits |
@@ -21,6 +21,7 @@ pub mod fit;
 mod fit_graph_exits;
 mod fit_graphs;
 mod fit_node;
+mod fit_sampled;
 pub mod fitted;
 pub mod graph_data;
 pub mod heads;

@@ -2,6 +2,7 @@
 //! task and the depth, and what does not apply is refused ([`plan`](super::plan)).
 
 use gnarl_graph::names::Setting;
+use gnarl_graph::sample::Fanout;
 use serde::{Deserialize, Serialize};
 
 use crate::augment::Corruption;
@@ -164,6 +165,10 @@ pub struct TrainingOptions {
     pub patience: Option<usize>,
     /// Of sets of graphs: graphs in a training step.
     pub batch_size: Option<usize>,
+    /// Of one graph: training nodes in a step, on sampled neighbourhoods.
+    pub batch_nodes: Option<usize>,
+    /// Of one graph: neighbours that are drawn in each round, the one nearest to the answer first.
+    pub fanout: Option<Fanout>,
 }
 
 impl TrainingOptions {
@@ -177,6 +182,16 @@ impl TrainingOptions {
         Setting::new("keep", "WHICH", "weights to keep: best-validation or last [default: best-validation]"),
         Setting::new("patience", "N", "stop after this many epochs without a lower validation loss"),
         Setting::new("batch-size", "N", "of sets of graphs: graphs in a training step [default: 256]"),
+        Setting::new(
+            "batch-nodes",
+            "N",
+            "of one graph: training nodes in a step, on sampled neighbourhoods [default: all, on the whole graph; with a fanout 1024]",
+        ),
+        Setting::new(
+            "fanout",
+            "N,N",
+            "of one graph: neighbours drawn in each round, the one nearest to the answer first, or `all` [default with batch-nodes: 15,10 and 5 beyond]",
+        ),
     ];
 }
 

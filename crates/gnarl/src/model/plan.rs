@@ -3,17 +3,18 @@
 
 use gnarl_graph::dataset::Task;
 use gnarl_graph::names::listed;
+use gnarl_graph::sample::Fanout;
 use gnarl_graph::{Content, Error, Result};
 
 use super::{FitOptions, Model, NetworkOptions, TrainingOptions};
 use crate::augment::{Augment, Copies, Through};
 use crate::defense::Defense;
-use crate::depth::Kind;
+use crate::depth::{Kind, Scheme};
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
-use crate::inference::Perturbed;
+use crate::inference::{Inference, Perturbed};
 use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout, UsualOperator};
 use crate::operator::OperatorChoice;
-use crate::train::{StepSchedule, TrainConfig};
+use crate::train::{Sampling, StepSchedule, TrainConfig};
 
 /// A model for a task, with nothing left open.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +29,8 @@ pub struct Plan {
     pub training: TrainConfig,
     /// Of sets of graphs: graphs in a training step.
     pub batch_size: usize,
+    /// Of one graph: how neighbourhoods are drawn; none where training is on the whole graph.
+    pub sampling: Option<Sampling>,
     /// Of sets of graphs: from nodes to graphs.
     pub readout: Readout,
     /// Of sets of graphs: dropout of graph vectors before the head.
@@ -150,6 +153,7 @@ impl Model {
         let readout = self.network.readout.unwrap_or(Readout::Mean);
         let head_dropout = self.network.head_dropout.unwrap_or(HEAD_DROPOUT);
         let batch_size = self.training.batch_size.unwrap_or(BATCH_SIZE);
+        let sampling = sampling(self, &network)?;
         let takes = |option| applies(self, option);
         let model = Self {
             features: Some(features),
@@ -181,12 +185,23 @@ impl Model {
                 keep: Some(training.keep),
                 patience: training.patience,
                 batch_size: (task == Task::Graph).then_some(batch_size),
+                batch_nodes: sampling.map(|sampling| sampling.batch_nodes),
+                fanout: sampling.map(|sampling| sampling.fanout),
             },
             inference,
             ..*self
         };
-        let plan =
-            Plan { task, model, network, training, batch_size, readout, head_dropout: head_dropout as f32, features };
+        let plan = Plan {
+            task,
+            model,
+            network,
+            training,
+            batch_size,
+            sampling,
+            readout,
+            head_dropout: head_dropout as f32,
+            features,
+        };
         match task {
             Task::Node => checkable(&plan).check()?,
             Task::Graph => ClassifierConfig { network: checkable(&plan), ..plan.classifier() }.check()?,
@@ -274,6 +289,80 @@ fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
     training.keep = options.keep.unwrap_or(training.keep);
     training.patience = options.patience.or(training.patience);
     training
+}
+
+/// Training nodes in a step, where neighbourhoods are drawn and nothing is said.
+const BATCH_NODES: usize = 1024;
+/// Neighbours drawn in the first rounds; [`FURTHER`] in the others.
+const FANOUT: [usize; 2] = [15, 10];
+const FURTHER: usize = 5;
+
+/// How neighbourhoods are drawn, where they are: in as many rounds as the network has.
+fn sampling(model: &Model, network: &NetworkConfig) -> Result<Option<Sampling>> {
+    let TrainingOptions { batch_nodes, fanout, .. } = model.training;
+    if batch_nodes.is_none() && fanout.is_none() {
+        return Ok(None);
+    }
+    let rounds = network.layers;
+    let usual: Vec<usize> = (0..rounds).map(|i| FANOUT.get(i).copied().unwrap_or(FURTHER)).collect();
+    let fanout = match fanout {
+        Some(fanout) => fanout,
+        None => Fanout::new(&usual)?,
+    };
+    if fanout.rounds() != rounds {
+        let why = format!("{fanout} is for {} rounds of message passing, and there are {rounds}", fanout.rounds());
+        return Err(Error::setting("fanout", why));
+    }
+    let batch_nodes = batch_nodes.unwrap_or(BATCH_NODES);
+    if batch_nodes == 0 {
+        return Err(Error::setting("batch-nodes", "batches of 0 nodes; at least 1 is needed"));
+    }
+    let dropped_edges = match model.augment {
+        Augment::DropEdge(drop) => drop.strength,
+        _ => 0.0,
+    };
+    Ok(Some(Sampling { batch_nodes, fanout, dropped_edges }))
+}
+
+/// The sentence for what sampled neighbourhoods leave no room for.
+fn refuse_sampling(model: &Model, task: Task) -> Result<()> {
+    let TrainingOptions { batch_nodes, fanout, .. } = model.training;
+    let setting = match (batch_nodes, fanout) {
+        (Some(_), _) => "batch-nodes",
+        (None, Some(_)) => "fanout",
+        (None, None) => return Ok(()),
+    };
+    let no = |why: String| Err(Error::setting(setting, why));
+    if task == Task::Graph {
+        return no("belongs to one graph, and this is a set; its batches are of graphs, batch-size".into());
+    }
+    if !model.backbone.can_be_sampled() {
+        let known: Vec<&str> =
+            Backbone::ALL.iter().filter(|(_, b)| b.can_be_sampled()).map(|(name, _)| *name).collect();
+        let known = listed(&known);
+        return no(format!("{} is not trained on sampled neighbourhoods; take one of {known}", model.backbone));
+    }
+    if let Some(exits) = model.depth.exits().filter(|exits| exits.scheme != Scheme::AdmpAlm) {
+        let why =
+            format!("{} trains layer after layer on the whole graph; admp-alm trains all exits at once", exits.scheme);
+        return no(why);
+    }
+    if !matches!(model.augment, Augment::Nothing(_) | Augment::DropEdge(_)) {
+        return no(format!(
+            "{} works on the whole graph; with sampled neighbourhoods dropedge is possible",
+            model.augment
+        ));
+    }
+    if !matches!(model.inference, Inference::Plain(_)) {
+        return no(format!(
+            "{} asks for the whole graph many times over; load the trained model to read it so",
+            model.inference
+        ));
+    }
+    if !matches!(model.defense, Defense::Nothing(_)) {
+        return no(format!("{} makes another graph first; import that one", model.defense));
+    }
+    Ok(())
 }
 
 /// The network to be checked: one with exits has at least one layer to be checked by.
@@ -423,6 +512,7 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
             return no("augment", format!("{backbone} would not see what {} changes", model.augment));
         }
     }
+    refuse_sampling(model, task)?;
     match task {
         Task::Node => {
             let of_sets = [

@@ -154,6 +154,11 @@ impl Backbone {
         self.entry().couples_graphs
     }
 
+    /// Whether it can be trained on sampled neighbourhoods and computed one layer after the other.
+    pub fn can_be_sampled(self) -> bool {
+        self.entry().sampled
+    }
+
     /// Whether it is made of learners that are trained one after the other (AdaGCN).
     pub fn has_learners(self) -> bool {
         self.entry().has_learners

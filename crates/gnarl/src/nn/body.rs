@@ -3,7 +3,7 @@
 use super::layer::Propagation;
 use super::linear::{Input, Linear};
 use super::params::{ParamId, Pass};
-use crate::tensor::{Dropout, Result, Tensor, relu_dropout};
+use crate::tensor::{Dropout, Operator, Result, Tensor, relu_dropout};
 
 /// The way through a network's parameters.
 pub trait Body: std::fmt::Debug + Send + Sync {
@@ -19,6 +19,16 @@ pub trait Body: std::fmt::Debug + Send + Sync {
     /// How many rounds away a node can be and still matter; `None` where every node may. With `Some`, the scores are
     /// those of the rows of the last round's operator.
     fn reach(&self) -> Option<usize>;
+
+    /// Of layers that can be computed one after the other, each on all nodes: how many.
+    fn rounds(&self) -> Option<usize> {
+        None
+    }
+
+    /// What layer `i` makes of the vectors before it, up to the vectors before the next; the last gives scores. Outside training.
+    fn round(&self, i: usize, _operator: &Operator, _x: &Input, _pass: &Pass<'_>) -> Result<Tensor> {
+        crate::tensor::bail!("there is no layer {i} by itself")
+    }
 
     /// The linear map that reads classes off every node's vector, where that is the last thing done.
     fn head(&self) -> Option<&Linear> {

@@ -185,6 +185,8 @@ pub(crate) struct Entry {
     pub last_map: bool,
     /// What its first layer computes of constant features.
     pub first_aggregation: FirstAggregation,
+    /// Whether a layer makes sense of some of a node's neighbours in the place of all.
+    pub sampled: bool,
     /// Of those that take [`NetworkOption::Level`]: its range.
     pub level: Option<Level>,
     /// Whether all it does with an operator is to apply it, so that one without entries will do.
@@ -220,6 +222,7 @@ impl Entry {
             has_head: false,
             last_map: false,
             first_aggregation: FirstAggregation::None,
+            sampled: false,
             level: None,
             applies_alone: false,
             one_graph: false,

@@ -21,6 +21,7 @@ pub(super) const OPTIONS: &[NetworkOption] =
     &[Hidden, Layers, Dropout, InputDropout, Heads, AttentionDropout, Head, OrthogonalStart, Noise];
 
 pub(super) const ENTRY: Entry = Entry {
+    sampled: true,
     usual_operator: UsualOperator::SelfLoopPattern,
     exits: true,
     ..stack::entry("gat", "graph attention", layer, OPTIONS)

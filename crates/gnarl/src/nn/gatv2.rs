@@ -13,6 +13,7 @@ use super::params::{Group, ParamId, Params, Pass};
 use crate::tensor::{Operator, Result, Tensor, gatv2_scores};
 
 pub(super) const ENTRY: Entry = Entry {
+    sampled: true,
     usual_operator: UsualOperator::SelfLoopPattern,
     exits: true,
     ..stack::entry("gatv2", "graph attention whose ranking of neighbours may differ from node to node", layer, OPTIONS)

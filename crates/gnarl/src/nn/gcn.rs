@@ -12,6 +12,7 @@ use crate::tensor::{Dropout, Operator, Result, Tensor, relu_dropout};
 use NetworkOption::{Bias, Dropout as DropoutRate, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
 
 pub(super) const ENTRY: Entry = Entry {
+    sampled: true,
     applies_alone: true,
     exits: true,
     last_map: true,

@@ -19,6 +19,7 @@ use NetworkOption::{
 };
 
 pub(super) const ENTRY: Entry = Entry {
+    sampled: true,
     usual_operator: UsualOperator::ADJACENCY,
     exits: true,
     last_map: true,

@@ -79,6 +79,21 @@ impl Network {
         if self.config.uses_batch_norm() { None } else { self.body.reach() }
     }
 
+    /// Of layers that can be computed one after the other, each on all nodes: how many.
+    pub fn rounds(&self) -> Option<usize> {
+        self.body.rounds()
+    }
+
+    /// What layer `i` makes of the vectors before it, up to those before the next; of the last, class scores. Its operator is one that
+    /// [`propagation`](Self::propagation) gave. Outside training: nothing is dropped.
+    pub fn round(&self, i: usize, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let y = self.body.round(i, operator, x, pass)?;
+        match &self.gain {
+            Some(gain) if Some(i + 1) == self.rounds() => gain.apply(&y, pass),
+            _ => Ok(y),
+        }
+    }
+
     /// The linear maps that are all it does to features; none where it does something else first.
     pub fn input_maps(&self) -> Vec<ParamId> {
         self.body.input_maps()

@@ -12,6 +12,7 @@ use crate::tensor::{Operator, Result, Tensor};
 use NetworkOption::{Dropout, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
 
 pub(super) const ENTRY: Entry = Entry {
+    sampled: true,
     usual_operator: UsualOperator::MEAN,
     exits: true,
     ..stack::entry(

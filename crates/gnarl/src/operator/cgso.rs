@@ -14,6 +14,7 @@
 use std::sync::Arc;
 
 use gnarl_graph::Graph;
+use gnarl_graph::sample::{Neighbourhood, Round};
 
 use super::config::{Cgso, Initialisation, Scalars};
 use crate::nn::{LearnableOperator, OperatorScalar};
@@ -62,13 +63,24 @@ impl CgsoOperator {
     /// The same on the disjoint union of graphs, their nodes one after the other: each graph has its own centralities, as if
     /// it stood alone.
     pub fn of_union(union: &Graph, parts: &[Graph], config: Cgso) -> gnarl_graph::Result<Self> {
+        let centralities = Self::centralities(union.num_nodes(), parts, config)?;
+        Ok(Self { config, skeletons: vec![Arc::new(Skeleton::of(union))], centralities: Arc::new(centralities) })
+    }
+
+    /// The centralities of a graph alone: a whole operator cannot be asked for, those of neighbourhoods can.
+    pub fn without_arcs(graph: &Graph, config: Cgso) -> gnarl_graph::Result<Self> {
+        let centralities = Self::centralities(graph.num_nodes(), std::slice::from_ref(graph), config)?;
+        Ok(Self { config, skeletons: Vec::new(), centralities: Arc::new(centralities) })
+    }
+
+    fn centralities(num_nodes: usize, parts: &[Graph], config: Cgso) -> gnarl_graph::Result<Vec<Levels>> {
         let refuse = |what: String| Err(gnarl_graph::Error::argument("cgso", what));
         if config.init == Initialisation::Auto {
             return refuse("the initialisation 'auto' stands for seven; choose one of them before building it".into());
         }
         let mut centralities = Vec::new();
         for kind in config.centrality.iter() {
-            let mut values = Vec::with_capacity(union.num_nodes());
+            let mut values = Vec::with_capacity(num_nodes);
             for part in parts {
                 values.extend(kind.values(part)?);
             }
@@ -77,8 +89,27 @@ impl CgsoOperator {
             }
             centralities.push(Levels::new(&values));
         }
-        let skeletons = vec![Arc::new(Skeleton::of(union))];
-        Ok(Self { config, skeletons, centralities: Arc::new(centralities) })
+        Ok(centralities)
+    }
+
+    /// The same on a sampled neighbourhood, with centralities of the whole graph.
+    pub fn on_neighbourhood(&self, around: &Neighbourhood) -> Result<Self> {
+        let count = around.rounds.len();
+        let round = |(i, round): (usize, &Round)| {
+            let (offsets, senders) = (round.offsets.clone(), round.senders.clone());
+            Arc::new(Skeleton::of_rows(around.sizes[count - i], offsets, senders, round.weights.clone()))
+        };
+        let skeletons = around.rounds.iter().enumerate().map(round).collect();
+        Ok(Self { config: self.config, skeletons, centralities: Arc::new(self.levels_of(&around.nodes)) })
+    }
+
+    /// The centralities of some nodes, in their order.
+    fn levels_of(&self, nodes: &[u32]) -> Vec<Levels> {
+        let levels = |l: &Levels| {
+            let of_node = nodes.iter().map(|&u| l.of_node[u as usize]).collect();
+            Levels { logs: l.logs.clone(), of_node }
+        };
+        self.centralities.iter().map(levels).collect()
     }
 
     /// What it was made from.
@@ -89,7 +120,8 @@ impl CgsoOperator {
     /// The operator (of the first round, where it is restricted) for the scalars of each part, in the order of
     /// [`Scalars::NAMES`]: a tensor `[7 · parts]`, which may take gradients.
     pub fn with_scalars(&self, scalars: &Tensor) -> Result<Operator> {
-        Operator::factored(&self.skeletons[0], &self.factors(scalars)?)
+        let Some(first) = self.skeletons.first() else { bail!("cgso: an operator without arcs") };
+        Operator::factored(first, &self.factors(scalars)?)
     }
 
     /// The numbers of each node.
@@ -120,11 +152,7 @@ impl LearnableOperator for CgsoOperator {
     fn restricted(&self, order: &[u32], sizes: &[usize]) -> Result<Arc<dyn LearnableOperator>> {
         let round = |sizes: &[usize]| Ok(Arc::new(self.skeletons[0].restricted(order, sizes[0], sizes[1])?));
         let skeletons = sizes.windows(2).rev().map(round).collect::<Result<Vec<_>>>()?;
-        let levels = |l: &Levels| {
-            let of_node = order.iter().map(|&u| l.of_node[u as usize]).collect();
-            Levels { logs: l.logs.clone(), of_node }
-        };
-        let centralities = Arc::new(self.centralities.iter().map(levels).collect());
+        let centralities = Arc::new(self.levels_of(order));
         Ok(Arc::new(Self { config: self.config, skeletons, centralities }))
     }
 }

@@ -6,6 +6,7 @@
 //! | [`choice`] | the choice of an operator, and the propagation it makes of a graph |
 //! | [`cgso`] | the learnable operator on a graph: from seven scalars to an [`Operator`](crate::tensor::Operator) |
 //! | [`prepared`] | a graph made ready for a network |
+//! | [`rows`] | a graph and its operator by its rows, for neighbourhoods and for one layer after the other |
 //! | [`energy`] | Dirichlet energy of what an operator makes of the features, by depth |
 //!
 //! Networks know nothing of centralities: they own the scalars that a
@@ -16,6 +17,7 @@ pub mod choice;
 pub mod config;
 pub mod energy;
 pub mod prepared;
+pub mod rows;
 
 pub use cgso::CgsoOperator;
 pub(crate) use cgso::NodeFactors;
@@ -23,3 +25,4 @@ pub use choice::{OperatorChoice, mean_log_degree, propagation, propagation_of_un
 pub use config::{Centralities, Cgso, Initialisation, Scalars};
 pub use energy::{DepthEnergy, energy_by_depth};
 pub use prepared::Prepared;
+pub use rows::RowOperator;

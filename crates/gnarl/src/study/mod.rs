@@ -10,6 +10,7 @@
 //! | [`axes`] | what the five axes do alone, in pairs and together |
 //! | [`certify`] | what no attacker within a radius can change |
 //! | [`robustness`] | how far answers move when inputs do, and how far they ever can |
+//! | [`scale`] | what fits where: memory and time of training on a graph of some size |
 //! | [`summary`] | means and deviations over runs |
 
 pub mod advise;
@@ -19,6 +20,7 @@ mod attack_set;
 pub mod axes;
 pub mod certify;
 pub mod robustness;
+pub mod scale;
 pub mod summary;
 pub mod train;
 

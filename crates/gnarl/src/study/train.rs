@@ -69,6 +69,24 @@ impl TrainStudy {
         }
     }
 
+    /// All that the study's result follows from, for a [`Journal`](crate::train::Journal): one that was cut off goes on with the same alone.
+    pub fn asked(&self, on: &Benchmark) -> Result<serde_json::Value> {
+        let plan = self.model.plan(on.content.task())?;
+        let splits: Vec<[&[u32]; 3]> = on.splits.iter().map(|s| [s.train(), s.val(), s.test()]).collect();
+        let splits = serde_json::to_vec(&splits).map(|bytes| crc32fast::hash(&bytes)).unwrap_or_default();
+        Ok(serde_json::json!({
+            "data": on.name,
+            "content": format!("{:016x}", on.content.fingerprint()),
+            "model": plan.model,
+            "splits": splits,
+            "runs": self.num_fits(on),
+            "inits": self.inits,
+            "seed": self.seed,
+            "corruption": self.options.corruption,
+            "influence": self.options.study_influence,
+        }))
+    }
+
     /// Fits and judges.
     pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<TrainResult> {
         let start = Instant::now();

@@ -61,6 +61,30 @@ impl Adam {
         }
     }
 
+    /// The moments and the learning rate of each parameter, and the steps done: with the parameters, all that a next step depends on.
+    pub(crate) fn state(&self) -> (Vec<(&[f32], &[f32])>, Vec<f64>, i32) {
+        let moments = self.parameters.iter().map(|p| (&p.moments.0[..], &p.moments.1[..])).collect();
+        (moments, self.parameters.iter().map(|p| p.learning_rate).collect(), self.steps)
+    }
+
+    /// Puts back what [`state`](Self::state) gave; says whether it fits the parameters.
+    pub(crate) fn restore(&mut self, moments: Vec<(Vec<f32>, Vec<f32>)>, rates: &[f64], steps: i32) -> bool {
+        let count = self.parameters.len();
+        let lengths = self
+            .parameters
+            .iter()
+            .zip(&moments)
+            .all(|(p, m)| (p.moments.0.len(), p.moments.1.len()) == (m.0.len(), m.1.len()));
+        if moments.len() != count || rates.len() != count || !lengths {
+            return false;
+        }
+        for ((p, moments), rate) in self.parameters.iter_mut().zip(moments).zip(rates) {
+            (p.moments, p.learning_rate) = (moments, *rate);
+        }
+        self.steps = steps;
+        true
+    }
+
     /// One step along the gradients; a parameter without a gradient stays as it is.
     pub fn step(&mut self, grads: &GradStore) -> Result<()> {
         self.steps += 1;

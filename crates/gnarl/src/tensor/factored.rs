@@ -46,6 +46,15 @@ struct Side {
 }
 
 impl Side {
+    /// The same entries from the other side.
+    fn transposed(pattern: &Pattern, weights: Option<&[f32]>) -> Self {
+        let transposed = pattern.transposed();
+        Self {
+            weights: weights.map(|w| transposed.entry_of.iter().map(|&k| w[k as usize]).collect()),
+            pattern: transposed.pattern.as_ref().clone(),
+        }
+    }
+
     fn weight(&self, entry: usize) -> f32 {
         self.weights.as_ref().map_or(1.0, |w| w[entry])
     }
@@ -110,17 +119,33 @@ impl Skeleton {
         let (pattern, entries) = self.by_receiver.pattern.restricted(&order[..receivers], &place)?;
         let weights =
             self.by_receiver.weights.as_ref().map(|w| entries.iter().map(|&k| w[k as usize]).collect::<Vec<_>>());
-        let transposed = pattern.transposed();
-        let by_sender = Side {
-            weights: weights.as_ref().map(|w| transposed.entry_of.iter().map(|&k| w[k as usize]).collect()),
-            pattern: transposed.pattern.as_ref().clone(),
-        };
+        let by_sender = Side::transposed(&pattern, weights.as_deref());
         let (looped, _) = self.looped.restricted(&order[..receivers], &place)?;
         Ok(Self {
             by_receiver: Arc::new(Side { pattern, weights }),
             by_sender: Arc::new(by_sender),
             looped: Arc::new(looped),
         })
+    }
+
+    /// Rows of arcs: receiver `i` hears the senders of row `i`, of whom it is the one at `i` itself.
+    pub fn of_rows(num_senders: usize, offsets: Vec<usize>, senders: Vec<u32>, weights: Vec<f32>) -> Self {
+        let rows = offsets.len() - 1;
+        let mut looped = Vec::with_capacity(senders.len() + rows);
+        let mut looped_offsets = vec![0];
+        for row in 0..rows {
+            looped.push(row as u32);
+            looped.extend_from_slice(&senders[offsets[row]..offsets[row + 1]]);
+            looped_offsets.push(looped.len());
+        }
+        let pattern = Pattern::new(num_senders, offsets, senders);
+        let weights = weights.iter().any(|&w| w != 1.0).then_some(weights);
+        let by_sender = Side::transposed(&pattern, weights.as_deref());
+        Self {
+            by_receiver: Arc::new(Side { pattern, weights }),
+            by_sender: Arc::new(by_sender),
+            looped: Arc::new(Pattern::new(num_senders, looped_offsets, looped)),
+        }
     }
 
     /// The pattern of A + I.

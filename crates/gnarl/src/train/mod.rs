@@ -1,25 +1,31 @@
-//! The training loop: steps over a whole graph or batches of graphs, best-validation weights, early stopping, learning curves.
+//! The training loop: steps over a whole graph, batches of graphs or sampled neighbourhoods, best-validation weights, early stopping,
+//! learning curves, and a journal from which a training that was cut off goes on.
 
 mod field;
+mod journal;
 mod mixing;
+mod sampled;
 
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gnarl_graph::random::mix;
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use field::Field;
+pub use journal::Journal;
 pub use mixing::{MixedIn, Mixer, Mixing, mixed_cross_entropy};
+pub use sampled::{SampledProblem, Sampling, train_sampled};
 
 use crate::error::{Error, Result};
 use crate::nn::{Group, Input, Network, Param, Params, Pass, Propagation};
 use crate::tensor::{Adam, AdamSettings, GradStore, Tensor, masked_cross_entropy};
+use journal::State;
 
 /// How a network is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,7 +140,7 @@ impl TrainConfig {
 }
 
 /// What one epoch came to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// Training loss before the step, or the mean over an epoch's steps.
     pub loss: f32,
@@ -151,7 +157,7 @@ impl Epoch {
 }
 
 /// A model on the validation items.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
     /// Its loss.
     #[serde(rename = "val_loss")]
@@ -188,25 +194,37 @@ pub struct Watch<'a> {
     pub on_epoch: &'a (dyn Fn(usize, &Epoch) + Sync),
     /// Set to end after the current epoch, keeping what is done.
     pub stop: &'a AtomicBool,
+    /// Where trainings are written down as they go, to go on from when they are cut off.
+    pub journal: Option<&'a Journal>,
 }
 
 impl Watch<'static> {
     /// Tells nobody and is never stopped.
     pub fn quiet() -> Self {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        Self { on_epoch: &|_, _| (), stop: &NEVER }
+        Self { on_epoch: &|_, _| (), stop: &NEVER, journal: None }
     }
 }
 
 impl<'a> Watch<'a> {
     /// Tells nobody and stops when the flag is set.
     pub fn stopped_by(stop: &'a AtomicBool) -> Self {
-        Self { on_epoch: &|_, _| (), stop }
+        Self { on_epoch: &|_, _| (), stop, journal: None }
+    }
+
+    /// Tells of every epoch and stops when the flag is set.
+    pub fn new(on_epoch: &'a (dyn Fn(usize, &Epoch) + Sync), stop: &'a AtomicBool) -> Self {
+        Self { on_epoch, stop, journal: None }
+    }
+
+    /// The same, written down in a journal where there is one.
+    pub fn with_journal(self, journal: Option<&'a Journal>) -> Self {
+        Self { journal, ..self }
     }
 
     /// The same without telling.
     pub fn silent(&self) -> Self {
-        Self::stopped_by(self.stop)
+        Self { on_epoch: &|_, _| (), ..*self }
     }
 
     /// Whether somebody asked to stop.
@@ -364,8 +382,9 @@ pub trait Course {
         0..self.params().list().len()
     }
 
-    /// Makes an epoch ready, counted from 1, and gives its number of steps.
-    fn begin(&mut self, epoch: usize) -> Result<usize>;
+    /// Makes an epoch ready, counted from 1, and gives its number of steps. The first step asked for is `from`, which is 0 but where a
+    /// training goes on that was cut off.
+    fn begin(&mut self, epoch: usize, from: usize) -> Result<usize>;
 
     /// The loss of a step of this epoch, from 0, and its gradients.
     fn descend(&self, step: usize, pass: &Pass<'_>) -> Result<(f32, GradStore)>;
@@ -416,7 +435,7 @@ impl<M: Model> Course for WholeGraph<'_, M> {
         self.model.trained()
     }
 
-    fn begin(&mut self, epoch: usize) -> Result<usize> {
+    fn begin(&mut self, epoch: usize, _from: usize) -> Result<usize> {
         if let Some((make, propagation, input, targets)) = &self.anew {
             let scene = make(epoch)?;
             let propagation = scene.propagation.as_ref().unwrap_or(propagation);
@@ -454,7 +473,11 @@ impl<M: Model> Course for WholeGraph<'_, M> {
     }
 }
 
-/// The loop itself: steps, best-validation weights, early stopping. `seed` fixes every random draw of the passes.
+/// How long an epoch goes on when a stop was asked for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The loop itself: steps, best-validation weights, early stopping. `seed` fixes every random draw of the passes. A training that the
+/// journal knows goes on where it was, or is done.
 pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: &Watch<'_>) -> Result<Trained> {
     config.check()?;
     if config.patience.is_some() && !course.has_validation() {
@@ -470,34 +493,55 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
         }
     }
 
-    let mut curve: Vec<Epoch> = Vec::with_capacity(config.epochs);
+    let entry = watch.journal.map(|journal| journal.entry(course.params(), config, seed)).transpose()?;
+    let found =
+        entry.as_ref().map(|entry| entry.read(&course.params().list()[positions.clone()], &mut adam)).transpose()?;
+    let (mut state, mut is_done) = found.flatten().unwrap_or_default();
+    for (epoch, was) in (1..).zip(&state.curve) {
+        (watch.on_epoch)(epoch, was);
+    }
     let mut epoch_ms = Vec::with_capacity(config.epochs);
-    let mut kept: Option<Kept> = None;
-    let mut lowest_loss = (f32::INFINITY, 0);
     let mut interrupted = false;
-    let mut steps_done = 0u64;
-    for epoch in 1..=config.epochs {
+    for epoch in state.curve.len() + 1..=config.epochs {
+        if is_done {
+            break;
+        }
         let start = Instant::now();
-        let steps = course.begin(epoch)?;
+        let steps = course.begin(epoch, state.step)?;
         let params = course.params();
         let trained = &params.list()[positions.clone()];
-        let mut total = 0f32;
-        for step in 0..steps {
-            steps_done += 1;
+        while state.step < steps {
+            state.steps_done += 1;
             let weights = params.weights_training(&positions)?;
-            let pass = Pass::training(&weights, mix(seed ^ mix(steps_done)));
-            let (loss, grads) = course.descend(step, &pass)?;
+            let pass = Pass::training(&weights, mix(seed ^ mix(state.steps_done)));
+            let (loss, grads) = course.descend(state.step, &pass)?;
             if !loss.is_finite() {
-                if let Some(kept) = &kept {
+                if let Some(kept) = &state.kept {
                     restore(trained, &kept.snapshot)?;
                 }
-                let last_good = kept.as_ref().map_or(0, |kept| kept.epoch);
+                let last_good = state.kept.as_ref().map_or(0, |kept| kept.epoch);
                 return Err(Error::Diverged { loss, epoch, last_good, learning_rate: config.learning_rate });
             }
             adam.step(&grads)?;
             params.constrain(&positions)?;
             params.apply_updates(pass.into_updates())?;
-            total += loss;
+            state.total += loss;
+            state.step += 1;
+            let is_last = state.step == steps;
+            if let Some(entry) = entry.as_ref().filter(|entry| !is_last && entry.is_due()) {
+                entry.write(&state, trained, &adam, false)?;
+            }
+            // Short epochs are finished; of long ones nobody should have to wait for the end.
+            if watch.stopped() && !is_last && start.elapsed() > PATIENCE {
+                interrupted = true;
+                break;
+            }
+        }
+        if interrupted {
+            if let Some(entry) = &entry {
+                entry.write(&state, trained, &adam, false)?;
+            }
+            break;
         }
         epoch_ms.push(start.elapsed().as_secs_f64() * 1e3);
         if let Some(schedule) = config.schedule
@@ -507,23 +551,29 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
         }
 
         let validation = if course.has_validation() { Some(course.validate()?) } else { None };
-        if is_worth_keeping(config.keep, &kept, validation) {
-            kept = Some(Kept { epoch, validation, snapshot: snapshot(trained)? });
+        if is_worth_keeping(config.keep, &state.kept, validation) {
+            state.kept = Some(Kept { epoch, validation, snapshot: snapshot(trained)? });
         }
         if let Some(validation) = validation
-            && validation.loss < lowest_loss.0
+            && state.lowest_loss.is_none_or(|(lowest, _)| validation.loss < lowest)
         {
-            lowest_loss = (validation.loss, epoch);
+            state.lowest_loss = Some((validation.loss, epoch));
         }
-        let now = Epoch { loss: total / steps.max(1) as f32, validation };
-        curve.push(now);
+        let now = Epoch { loss: state.total / steps.max(1) as f32, validation };
+        state.end_epoch(now);
         (watch.on_epoch)(epoch, &now);
         interrupted = watch.stop.load(Ordering::Relaxed);
-        let patience_is_over = config.patience.is_some_and(|patience| epoch - lowest_loss.1 >= patience);
+        let since_lowest = epoch - state.lowest_loss.map_or(0, |(_, epoch)| epoch);
+        let patience_is_over = config.patience.is_some_and(|patience| since_lowest >= patience);
+        is_done = patience_is_over || epoch == config.epochs;
+        if let Some(entry) = entry.as_ref().filter(|entry| is_done || interrupted || entry.is_due()) {
+            entry.write(&state, trained, &adam, is_done)?;
+        }
         if interrupted || patience_is_over {
             break;
         }
     }
+    let State { curve, kept, .. } = state;
     let kept_epoch = match &kept {
         Some(kept) => {
             restore(&course.params().list()[positions], &kept.snapshot)?;
@@ -535,6 +585,7 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
 }
 
 /// The weights that training would end with if it ended now.
+#[derive(Debug)]
 struct Kept {
     epoch: usize,
     validation: Option<Validation>,
@@ -610,7 +661,7 @@ mod tests {
             &self.params
         }
 
-        fn begin(&mut self, epoch: usize) -> Result<usize> {
+        fn begin(&mut self, epoch: usize, _from: usize) -> Result<usize> {
             self.epoch = epoch;
             Ok(1)
         }

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod get;
+pub mod import;
 pub mod info;
 pub mod list;
 
@@ -9,6 +10,7 @@ use clap::Subcommand;
 
 use self::check::CheckArgs;
 use self::get::GetArgs;
+use self::import::ImportArgs;
 use self::info::InfoArgs;
 
 /// `gnarl data …`
@@ -22,4 +24,6 @@ pub enum DataCommand {
     Get(GetArgs),
     /// Load datasets and compare their facts with what is known about them
     Check(CheckArgs),
+    /// Make a folder on disk of any graph, to be mapped and not read
+    Import(ImportArgs),
 }

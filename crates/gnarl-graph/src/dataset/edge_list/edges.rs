@@ -104,7 +104,7 @@ fn parse_numbers(path: &Path, bytes: &[u8], start: &Start) -> Result<Option<Edge
         match part {
             Ok(part) => num_edges += part.edges.len(),
             Err(at) if may_be_named(bytes, start + at) => return Ok(None),
-            Err(at) => return Err(explain(path, bytes, start + at, weighted)),
+            Err(at) => return Err(explain(path, bytes, start + at, weighted, 0)),
         }
     }
     let mut edges = Vec::with_capacity(num_edges);
@@ -128,7 +128,7 @@ fn parse_numbers(path: &Path, bytes: &[u8], start: &Start) -> Result<Option<Edge
 }
 
 /// Whether the line at `start` is one that the reader of rows may understand.
-fn may_be_named(bytes: &[u8], start: usize) -> bool {
+pub(super) fn may_be_named(bytes: &[u8], start: usize) -> bool {
     let text = String::from_utf8_lossy(&bytes[start..line_end(bytes, start)]);
     let mut fields = Vec::new();
     split_fields(&text, &mut fields);
@@ -147,16 +147,16 @@ pub(super) fn sparse_ids(path: &Path, line: usize, id: u32, num_rows: usize) -> 
 
 /// The top of an edge file.
 #[derive(Debug, PartialEq)]
-struct Start {
+pub(super) struct Start {
     /// Where the edges start.
-    body: usize,
+    pub body: usize,
     /// Whether the first of them has a weight.
-    weighted: bool,
+    pub weighted: bool,
     /// The first line, where it has no number.
-    header: Option<Vec<String>>,
+    pub header: Option<Vec<String>>,
 }
 
-fn find_body(bytes: &[u8]) -> Start {
+pub(super) fn find_body(bytes: &[u8]) -> Start {
     let mut at = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let mut body = at;
     let mut header: Option<Vec<String>> = None;
@@ -196,7 +196,7 @@ fn split_fields<'a>(line: &'a str, fields: &mut Vec<&'a str>) {
 }
 
 /// Pieces of about [`PIECE_BYTES`] that end with a line, each with its position.
-fn split_at_lines(bytes: &[u8], body: usize) -> Vec<(usize, &[u8])> {
+pub(super) fn split_at_lines(bytes: &[u8], body: usize) -> Vec<(usize, &[u8])> {
     let mut pieces = Vec::new();
     let mut start = body;
     while start < bytes.len() {
@@ -209,15 +209,15 @@ fn split_at_lines(bytes: &[u8], body: usize) -> Vec<(usize, &[u8])> {
 
 /// The edges of one piece.
 #[derive(Default)]
-struct Part {
-    edges: Vec<(u32, u32)>,
-    weights: Vec<f64>,
-    largest: Option<u32>,
+pub(super) struct Part {
+    pub edges: Vec<(u32, u32)>,
+    pub weights: Vec<f64>,
+    pub largest: Option<u32>,
 }
 
 /// Parses one piece; fails with the position of the first line that is no edge. Says nothing about why: that is
 /// [`explain`]'s work, so that this stays fast.
-fn parse_piece(bytes: &[u8], weighted: bool) -> std::result::Result<Part, usize> {
+pub(super) fn parse_piece(bytes: &[u8], weighted: bool) -> std::result::Result<Part, usize> {
     const SHORTEST_LINE: usize = 4;
     let mut part = Part { edges: Vec::with_capacity(bytes.len() / (3 * SHORTEST_LINE)), ..Part::default() };
     let mut at = 0;
@@ -298,9 +298,9 @@ fn is_weight(weight: f64) -> bool {
     weight.abs() <= f64::from(f32::MAX)
 }
 
-/// Why the line at `start` is no edge.
-fn explain(path: &Path, bytes: &[u8], start: usize, weighted: bool) -> Error {
-    let line = 1 + bytes[..start].iter().filter(|&&b| b == b'\n').count();
+/// Why the line at `start` is no edge, of a file with so many lines before these bytes.
+pub(super) fn explain(path: &Path, bytes: &[u8], start: usize, weighted: bool, before: usize) -> Error {
+    let line = before + 1 + bytes[..start].iter().filter(|&&b| b == b'\n').count();
     let text = String::from_utf8_lossy(&bytes[start..line_end(bytes, start)]);
     let mut fields = Vec::new();
     split_fields(&text, &mut fields);
@@ -319,7 +319,7 @@ fn explain(path: &Path, bytes: &[u8], start: usize, weighted: bool) -> Error {
 }
 
 /// Fails unless a row has as many fields as those before.
-fn check_fields(path: &Path, line: usize, fields: &[&str], expected: usize) -> Result<()> {
+pub(super) fn check_fields(path: &Path, line: usize, fields: &[&str], expected: usize) -> Result<()> {
     let fault = |what: String| Err(at_line(path, line, what));
     match (fields.len(), expected) {
         (found, expected) if found == expected => Ok(()),
@@ -333,7 +333,7 @@ fn check_fields(path: &Path, line: usize, fields: &[&str], expected: usize) -> R
     }
 }
 
-fn weight(path: &Path, line: usize, field: &str) -> Result<f64> {
+pub(super) fn weight(path: &Path, line: usize, field: &str) -> Result<f64> {
     match field.parse::<f64>() {
         Ok(weight) if is_weight(weight) => Ok(weight),
         Ok(weight) if weight.is_finite() => {
@@ -352,15 +352,15 @@ fn line_of_edge(bytes: &[u8], body: usize, k: usize) -> usize {
 }
 
 /// Which column holds what, and whether the first row says so.
-struct Columns {
-    has_header: bool,
-    count: usize,
-    weight: Option<usize>,
-    dropped: Vec<String>,
+pub(super) struct Columns {
+    pub has_header: bool,
+    pub count: usize,
+    pub weight: Option<usize>,
+    pub dropped: Vec<String>,
 }
 
 impl Columns {
-    fn find(table: &Table) -> Result<Self> {
+    pub fn find(table: &Table) -> Result<Self> {
         let first = table.first()?;
         let plain = |has_header| Self {
             has_header,
@@ -403,7 +403,7 @@ fn is_one_of(title: &str, titles: &[&str]) -> bool {
     titles.iter().any(|known| known.eq_ignore_ascii_case(title))
 }
 
-fn is_integer(id: &str) -> bool {
+pub(super) fn is_integer(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit())
 }
 

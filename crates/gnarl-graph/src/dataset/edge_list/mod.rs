@@ -34,12 +34,14 @@ mod features;
 mod labels;
 mod nodes;
 mod splits;
+mod stream;
 mod table;
 
 use std::path::{Path, PathBuf};
 
 pub(super) use self::edges::sane_end;
 pub use self::edges::{EdgeFile, read_edges};
+pub(super) use self::stream::{EdgeSink, Streamed, is_weighted, stream_edges};
 
 use self::features::FeatureRows;
 use self::labels::LabelRows;
@@ -99,11 +101,7 @@ impl Files {
 
     fn in_folder(dir: &Path) -> Result<Self> {
         let Some(edges_at) = find(dir, "edges", &["csv", "tsv", "txt", "edges", "npz"])? else {
-            return Err(Error::data(
-                dir,
-                "folder",
-                "no edges.csv, edges.tsv, edges.txt, edges.edges or edges.npz in it, and no NAME_A.txt of a set of graphs",
-            ));
+            return Err(no_edges(dir));
         };
         let edges = if is_archive(&edges_at) { scipy::read_edges(&edges_at)? } else { read_edges(&edges_at)? };
         let features = match find(dir, "features", &["csv", "tsv", "txt", "npz"])? {
@@ -127,7 +125,9 @@ impl Files {
 
     fn build(&mut self) -> Result<(Graph, BuildReport)> {
         let edges = std::mem::take(&mut self.edges);
-        self.say_edges(&edges);
+        if !self.edges_at.as_os_str().is_empty() {
+            self.say_edges(&edges);
+        }
         let mut nodes = match edges.names {
             None => Nodes::Numbered(edges.num_nodes),
             Some(names) => Nodes::Named(NameIndex::new(names)),
@@ -201,6 +201,68 @@ impl Files {
 }
 
 const TEXT: [&str; 3] = ["csv", "tsv", "txt"];
+
+/// What stands beside an edge file that was streamed: what its nodes carry.
+pub(super) struct Beside {
+    /// Where features are.
+    pub features: Option<PathBuf>,
+    /// Where labels are.
+    pub labels: Option<PathBuf>,
+    /// Where splits are.
+    pub splits: Option<PathBuf>,
+}
+
+impl Beside {
+    /// The edge file of a folder, and what stands beside it; of a file, nothing.
+    pub fn find(path: &Path) -> Result<(PathBuf, Self)> {
+        if !path.is_dir() {
+            return Ok((path.to_path_buf(), Self { features: None, labels: None, splits: None }));
+        }
+        let Some(edges) = find(path, "edges", &["csv", "tsv", "txt", "edges", "npz"])? else {
+            return Err(no_edges(path));
+        };
+        let beside = Self {
+            features: find(path, "features", &["csv", "tsv", "txt", "npz", "npy"])?,
+            labels: find(path, "labels", &TEXT)?,
+            splits: find(path, "splits", &TEXT)?,
+        };
+        Ok((edges, beside))
+    }
+
+    /// A graph without edges whose nodes carry all that these files say: as many nodes as the edges have, or more where a file
+    /// has more. A file of features that is no text or archive is left to the caller, with the number of its rows.
+    pub fn graph(&self, edges: &Streamed, rows_of_features: Option<usize>, sources: &mut Sources) -> Result<Graph> {
+        let names = edges.names.clone();
+        let streamed =
+            EdgeFile { num_nodes: edges.num_nodes.max(rows_of_features.unwrap_or(0)), names, ..EdgeFile::default() };
+        let read_features = |path: &PathBuf| match is_archive(path) {
+            true => Ok(FeatureFile::Archive(path.clone(), scipy::features(&mut NpzArchive::open(path)?)?)),
+            false => Ok::<_, Error>(FeatureFile::Table(Table::read(path.clone())?)),
+        };
+        let read_labels = |path: &PathBuf| {
+            let text = text::read(path)?;
+            Ok::<_, Error>((Table::parse(path.clone(), &text)?, text))
+        };
+        let features = self.features.as_ref().filter(|_| rows_of_features.is_none());
+        let mut files = Files {
+            edges_at: PathBuf::new(),
+            edges: streamed,
+            features: features.map(read_features).transpose()?,
+            labels: self.labels.as_ref().map(read_labels).transpose()?,
+            splits: self.splits.clone().map(Table::read).transpose()?,
+            sources: std::mem::take(sources),
+        };
+        let (graph, _) = files.build()?;
+        *sources = files.sources;
+        Ok(graph)
+    }
+}
+
+fn no_edges(dir: &Path) -> Error {
+    let what =
+        "no edges.csv, edges.tsv, edges.txt, edges.edges or edges.npz in it, and no NAME_A.txt of a set of graphs";
+    Error::data(dir, "folder", what)
+}
 
 /// The file of that stem, `None` where there is none; two of them are an error.
 fn find(dir: &Path, stem: &str, endings: &[&str]) -> Result<Option<PathBuf>> {

@@ -123,6 +123,23 @@ impl Body for Stack {
         }
     }
 
+    fn rounds(&self) -> Option<usize> {
+        (self.propagates && self.embed.is_none()).then_some(self.layers.len())
+    }
+
+    fn round(&self, i: usize, operator: &Operator, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
+        let Some(layer) = self.layers.get(i) else { crate::tensor::bail!("there is no layer {i}") };
+        if i + 1 < self.layers.len() {
+            return layer.forward_activated(operator, x, pass, Dropout::NONE);
+        }
+        match &self.output {
+            Some(output) => {
+                output.forward(&Input::Dense(layer.forward_activated(operator, x, pass, Dropout::NONE)?), pass)
+            }
+            None => layer.forward(operator, x, pass),
+        }
+    }
+
     fn reach(&self) -> Option<usize> {
         Some(if self.propagates { self.layers.len() } else { 0 })
     }

@@ -1,0 +1,181 @@
+//! `gnarl plan`: what training on a graph of some size takes, before anything is imported.
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use gnarl::study::scale::{ScalePlan, Size, Speed};
+use gnarl_graph::sample::Fanout;
+use serde::Serialize;
+
+use crate::output::{self, Report};
+use crate::progress;
+
+/// More of anything is not a graph.
+const MOST: u64 = 1 << 48;
+
+/// `gnarl plan`
+#[derive(Debug, Args)]
+#[command(after_help = "Example: gnarl plan --nodes 5000000 --edges 100000000 --features 128 --workers 1,2,4")]
+pub struct PlanArgs {
+    /// Nodes of the graph
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..=MOST))]
+    pub nodes: u64,
+    /// Edges of the graph, each counted once
+    #[arg(long, value_name = "M", value_parser = RangedU64ValueParser::<u64>::new().range(0..=MOST))]
+    pub edges: u64,
+    /// Dense features of each node
+    #[arg(long, value_name = "F", value_parser = RangedU64ValueParser::<u64>::new().range(0..=1 << 24))]
+    pub features: u64,
+    /// Width of hidden layers
+    #[arg(long, value_name = "H", default_value_t = 64, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 20))]
+    pub hidden: u64,
+    /// Layers
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = RangedU64ValueParser::<u64>::new().range(1..=16))]
+    pub layers: u64,
+    /// Classes
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 24))]
+    pub classes: u64,
+    /// Share of the nodes that train
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1)]
+    pub train_share: f64,
+    /// Training nodes in a sampled step
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = RangedU64ValueParser::<u64>::new().range(1..=1 << 30))]
+    pub batch_nodes: u64,
+    /// Neighbours drawn in each round, the one nearest to the answer first [default: 15,10 and 5 beyond]
+    #[arg(long, value_name = "N,N")]
+    pub fanout: Option<Fanout>,
+    /// Bytes of a stored feature: 4 (f32), 2 (f16) or 1 (u8)
+    #[arg(long, value_name = "BYTES", default_value_t = 4, value_parser = RangedU64ValueParser::<u64>::new().range(1..=4))]
+    pub feature_bytes: u64,
+    /// Numbers of workers to plan for
+    #[arg(long, value_name = "W,W", value_delimiter = ',', default_value = "1,2,4")]
+    pub workers: Vec<u16>,
+}
+
+/// What `gnarl plan` found.
+#[derive(Debug, Serialize)]
+pub struct PlanReport {
+    #[serde(flatten)]
+    plan: ScalePlan,
+    /// Bytes of memory of this machine, where that is known.
+    machine_bytes: Option<f64>,
+}
+
+/// Estimates.
+pub fn run(args: &PlanArgs) -> anyhow::Result<PlanReport> {
+    let refuse = |option: &'static str, what: String| Err(gnarl_graph::Error::argument(option, what).into());
+    if !(args.train_share > 0.0 && args.train_share <= 1.0) {
+        return refuse("--train-share", format!("{} is no share of the nodes, as in 0.1", args.train_share));
+    }
+    if args.workers.contains(&0) {
+        return refuse("--workers", "0 workers do nothing; at least 1 is needed".into());
+    }
+    let usual = |i: u64| [15usize, 10].get(i as usize).copied().unwrap_or(5);
+    let fanout = match args.fanout {
+        Some(fanout) if fanout.rounds() as u64 != args.layers => {
+            return refuse(
+                "--fanout",
+                format!("{fanout} is for {} layers, and there are {}", fanout.rounds(), args.layers),
+            );
+        }
+        Some(fanout) => fanout,
+        None => Fanout::new(&(0..args.layers).map(usual).collect::<Vec<_>>())?,
+    };
+    let size = Size {
+        nodes: args.nodes,
+        edges: args.edges,
+        features: args.features,
+        classes: args.classes,
+        hidden: args.hidden,
+        layers: args.layers,
+        train_share: args.train_share,
+        batch_nodes: args.batch_nodes,
+        fanout,
+        feature_bytes: args.feature_bytes,
+    };
+    let speed = progress::during("measuring this machine", Speed::measured)?;
+    let workers: Vec<usize> = args.workers.iter().map(|&w| usize::from(w)).collect();
+    Ok(PlanReport { plan: ScalePlan::new(size, speed, &workers), machine_bytes: machine_bytes() })
+}
+
+/// The memory of this machine.
+fn machine_bytes() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+    Some(1024.0 * line.split_ascii_whitespace().nth(1)?.parse::<f64>().ok()?)
+}
+
+impl Report for PlanReport {
+    fn text(&self) -> String {
+        let plan = &self.plan;
+        let size = &plan.size;
+        let mut table = output::table(&["way", "memory", "an epoch", "here"]);
+        let fits = |bytes: f64| match self.machine_bytes {
+            Some(all) if bytes > 0.9 * all => "does not fit",
+            Some(_) => "fits",
+            None => "",
+        };
+        let mut row = |way: String, bytes: f64, seconds: f64, fits: &str| {
+            table.add_row([way, readable(bytes), duration(seconds), fits.to_string()]);
+        };
+        let (whole, sampled) = (&plan.whole, &plan.sampled);
+        row("whole graph, gcn".into(), whole.bytes, whole.epoch_seconds, fits(whole.bytes));
+        row(
+            format!("sampled, sage, fan-out {}", size.fanout),
+            sampled.bytes,
+            sampled.epoch_seconds,
+            fits(sampled.bytes),
+        );
+        for (count, way) in plan.workers.iter().filter(|(count, _)| *count > 1) {
+            row(format!("sampled, {count} machines"), way.bytes, way.epoch_seconds, "");
+        }
+        let count = |n: u64| output::count(n);
+        format!(
+            "{} nodes, {} edges, {} features, hidden {}, {} layers; {} of the nodes train\n\
+             on disk {}; estimates, with the speed of this machine as measured just now\n\n{}\n",
+            count(size.nodes),
+            count(size.edges),
+            count(size.features),
+            size.hidden,
+            size.layers,
+            size.train_share,
+            readable(plan.disk_bytes),
+            output::render(&table)
+        )
+    }
+}
+
+/// Bytes in the unit that reads best.
+fn readable(bytes: f64) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB", "PB"];
+    let mut value = bytes;
+    let mut unit = 0;
+    while value >= 1000.0 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", units[unit])
+}
+
+/// Seconds in the unit that reads best.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{:.0} ms", 1e3 * s),
+        s if s < 120.0 => format!("{s:.1} s"),
+        s if s < 7200.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!([readable(12.0), readable(1.5e6), readable(3e12)], ["12.0 B", "1.5 MB", "3.0 TB"]);
+        assert_eq!(
+            [duration(0.02), duration(5.0), duration(600.0), duration(1e5)],
+            ["20 ms", "5.0 s", "10 min", "27.8 h"]
+        );
+    }
+}

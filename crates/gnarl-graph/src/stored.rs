@@ -1,0 +1,167 @@
+//! [`Stored`]: numbers that lie in memory, or in a file that is mapped into it.
+//!
+//! A graph on disk (`dataset::disk`) is opened by mapping its arrays: nothing is read until it is looked at, and everything that works
+//! on slices works on it. This file has the crate's only `unsafe` code.
+
+use std::fs::File;
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+use memmap2::Mmap;
+
+use crate::error::{Error, Result};
+
+/// Numbers that any bytes are one of, as they lie in a file of little-endian numbers.
+pub trait Plain: sealed::Sealed + Copy + 'static {}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! plain {
+    ($($number:ty),+) => { $(impl sealed::Sealed for $number {} impl Plain for $number {})+ };
+}
+plain!(u8, u16, u32, i32, u64, f32, f64);
+
+/// An array of numbers, owned or mapped.
+pub struct Stored<T> {
+    inner: Inner<T>,
+}
+
+enum Inner<T> {
+    Owned(Vec<T>),
+    Mapped { map: Arc<Mmap>, start: usize, count: usize },
+}
+
+impl<T> Stored<T> {
+    /// Whether it lies in a file.
+    pub fn is_mapped(&self) -> bool {
+        matches!(self.inner, Inner::Mapped { .. })
+    }
+
+    /// Gives the pages of a mapped array back to the system, which keeps them as long as it has room: memory that was in use for them is
+    /// free again, and the next look at a number maps its page anew. Nothing happens to an owned one.
+    pub fn release(&self) {
+        #[cfg(unix)]
+        if let Inner::Mapped { map, .. } = &self.inner {
+            // SAFETY: the mapping is shared and read-only; pages that are dropped are read from the file again.
+            let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
+    }
+}
+
+impl<T: Plain> Stored<T> {
+    /// Maps `count` numbers from byte `start` of a file on. Fails where the file is shorter.
+    ///
+    /// A file that somebody else cuts short while it is mapped ends the program, as with any mapped file: folders of graphs are written
+    /// once, under another name, and never changed.
+    pub fn map(path: &Path, file: &File, start: usize, count: usize) -> Result<Self> {
+        const { assert!(cfg!(target_endian = "little"), "mapped arrays are little-endian") };
+        if count == 0 {
+            return Ok(Vec::new().into());
+        }
+        let size = std::mem::size_of::<T>();
+        let end = count.checked_mul(size).and_then(|bytes| bytes.checked_add(start));
+        let length = file.metadata().map_err(|e| Error::io(path, e))?.len();
+        if end.is_none_or(|end| end as u64 > length) {
+            return Err(Error::data(path, "whole file", format!("{length} bytes are too few for {count} numbers")));
+        }
+        // SAFETY: the file is opened for reading and nothing here writes to it; see above for those who would.
+        let map = unsafe { Mmap::map(file) }.map_err(|e| Error::io(path, e))?;
+        if start % std::mem::align_of::<T>() != 0 {
+            return Err(Error::data(path, "header", format!("numbers start at byte {start}, which is not aligned")));
+        }
+        Ok(Self { inner: Inner::Mapped { map: Arc::new(map), start, count } })
+    }
+}
+
+impl<T: Clone> Stored<T> {
+    /// The numbers to write to; a mapped array is copied into memory first.
+    pub fn to_mut(&mut self) -> &mut Vec<T> {
+        if self.is_mapped() {
+            self.inner = Inner::Owned(self.to_vec());
+        }
+        match &mut self.inner {
+            Inner::Owned(numbers) => numbers,
+            Inner::Mapped { .. } => unreachable!("it was just copied"),
+        }
+    }
+}
+
+impl<T> Deref for Stored<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match &self.inner {
+            Inner::Owned(numbers) => numbers,
+            // SAFETY: `map` checked the bounds and the alignment (a map starts at a page), and made it for numbers that any bytes are one of.
+            Inner::Mapped { map, start, count } => unsafe {
+                std::slice::from_raw_parts(map.as_ptr().add(*start).cast::<T>(), *count)
+            },
+        }
+    }
+}
+
+impl<T> From<Vec<T>> for Stored<T> {
+    fn from(numbers: Vec<T>) -> Self {
+        Self { inner: Inner::Owned(numbers) }
+    }
+}
+
+impl<T: Clone> Clone for Stored<T> {
+    fn clone(&self) -> Self {
+        let inner = match &self.inner {
+            Inner::Owned(numbers) => Inner::Owned(numbers.clone()),
+            Inner::Mapped { map, start, count } => Inner::Mapped { map: map.clone(), start: *start, count: *count },
+        };
+        Self { inner }
+    }
+}
+
+impl<T: PartialEq> PartialEq for Stored<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: std::fmt::Debug> std::fmt::Debug for Stored<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn mapped_numbers_are_those_of_the_file_and_a_copy_is_written_to() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"eight by").unwrap();
+        [1.5f32, -2.0, 7.25].iter().for_each(|x| file.write_all(&x.to_le_bytes()).unwrap());
+        let open = File::open(file.path()).unwrap();
+        let mut mapped = Stored::<f32>::map(file.path(), &open, 8, 3).unwrap();
+        assert_eq!((&*mapped, mapped.is_mapped()), (&[1.5, -2.0, 7.25][..], true));
+        mapped.release();
+        assert_eq!(mapped.clone(), Stored::from(vec![1.5, -2.0, 7.25]), "released pages are read again");
+        mapped.to_mut()[0] = 3.0;
+        assert_eq!((mapped[0], mapped.is_mapped()), (3.0, false));
+        let again = Stored::<f32>::map(file.path(), &open, 8, 3).unwrap();
+        assert_eq!(again[0], 1.5, "the file stays as it was");
+    }
+
+    #[test]
+    fn what_does_not_fit_the_file_is_refused() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&[0; 16]).unwrap();
+        let open = File::open(file.path()).unwrap();
+        let fault = |start, count| Stored::<u64>::map(file.path(), &open, start, count).unwrap_err().to_string();
+        assert!(fault(8, 2).contains("16 bytes are too few for 2 numbers"));
+        assert!(fault(0, usize::MAX).contains("too few"));
+        assert!(fault(4, 1).contains("not aligned"));
+        assert!(Stored::<u64>::map(file.path(), &open, 16, 0).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,85 @@
+//! Fitting on sampled neighbourhoods of one graph, which may lie on disk: a plain network, or one whose exits are trained at once.
+
+use std::time::Instant;
+
+use super::Plan;
+use super::fitted::Learned;
+use super::report::FitReport;
+use crate::classifier::{EarlyExit, WhiteBox};
+use crate::depth::{Answers, ExitNetwork, Exits, Policy, Structure, cross_fitted_accuracy};
+use crate::error::Result;
+use crate::features::Scaler;
+use crate::nn::Network;
+use crate::operator::Prepared;
+use crate::tensor::{Device, Tensor};
+use crate::train::{SampledProblem, Targets, Trained, Watch, train_sampled};
+
+/// Fits. Validation accuracy is that of answers without sampling.
+pub(super) fn fit(
+    plan: &Plan,
+    problem: &SampledProblem<'_>,
+    scaler: &Scaler,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Learned, FitReport)> {
+    match plan.model.depth.exits() {
+        None => fit_network(plan, problem, seed, watch),
+        Some(exits) => fit_exits(plan, exits, problem, scaler, seed, watch),
+    }
+}
+
+fn report(trained: Trained, start: Instant) -> FitReport {
+    FitReport {
+        interrupted: trained.interrupted,
+        trained: vec![trained],
+        training_seconds: start.elapsed().as_secs_f64(),
+        ..FitReport::default()
+    }
+}
+
+fn fit_network(
+    plan: &Plan,
+    problem: &SampledProblem<'_>,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Learned, FitReport)> {
+    let start = Instant::now();
+    let classes = problem.labels.num_classes();
+    let network = Network::new(&plan.network, &problem.rows.shape(classes), seed)?;
+    let mut report = report(train_sampled(&network, problem, &plan.training, seed, watch)?, start);
+    network.params().check_finite()?;
+    report.operator = network.operator_scalars()?;
+    let val = Targets::new(problem.split.val(), problem.labels);
+    if !val.items.is_empty() {
+        let scores = problem.rows.scores(&network, &network.params().weights()?.detached())?;
+        let scores = Tensor::from_vec(scores, (problem.rows.graph().num_nodes(), classes), &Device::Cpu)?;
+        report.val_accuracy = Some(val.accuracy(&scores)?);
+    }
+    Ok((Learned::Network(WhiteBox::new(network, plan.model.operator)?), report))
+}
+
+/// Policies look at what every exit says of every node: that is computed on the whole graph.
+fn fit_exits(
+    plan: &Plan,
+    choice: Exits,
+    problem: &SampledProblem<'_>,
+    scaler: &Scaler,
+    seed: u64,
+    watch: &Watch<'_>,
+) -> Result<(Learned, FitReport)> {
+    let start = Instant::now();
+    let exits = ExitNetwork::new(&plan.network, &problem.rows.shape(problem.labels.num_classes()), seed)?;
+    let mut report = report(train_sampled(&exits, problem, &plan.training, seed, watch)?, start);
+    exits.params().check_finite()?;
+    let graph = scaler.scaled(problem.rows.graph())?;
+    let prepared = Prepared::new(&graph, plan.network.backbone, plan.model.operator)?;
+    let answers = Answers::new(&exits.predict(&prepared.propagation, &prepared.input)?)?;
+    let structure = Structure::new(&graph, &[choice.policy])?;
+    let val = Targets::new(problem.split.val(), problem.labels);
+    let policy = Policy::learn(choice.policy, &structure, &answers, &val)?;
+    if !val.items.is_empty() {
+        report.val_accuracy = Some(cross_fitted_accuracy(choice.policy, &structure, &answers, &val)?);
+    }
+    report.operator = exits.operator_scalars()?;
+    Ok((Learned::Exits(EarlyExit { exits, policy, operator: plan.model.operator }), report))
+}

@@ -1,0 +1,239 @@
+//! What fits where: memory and time of training on a graph of some size, on the whole graph, on sampled neighbourhoods, and shared among
+//! workers. Memory is counted array by array, as the engine holds them; time is what a small graph takes here and now, carried over by
+//! the work there is. Both are estimates, of the right order and not to the last byte.
+
+use std::time::Instant;
+
+use gnarl_graph::generate::{CsbmConfig, csbm};
+use gnarl_graph::sample::Fanout;
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::model::Model;
+use crate::nn::Backbone;
+use crate::train::Watch;
+
+/// The graph, and the network.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Size {
+    /// Nodes.
+    pub nodes: u64,
+    /// Edges.
+    pub edges: u64,
+    /// Dense features of each node.
+    pub features: u64,
+    /// Classes.
+    pub classes: u64,
+    /// Width of hidden layers.
+    pub hidden: u64,
+    /// Layers.
+    pub layers: u64,
+    /// Share of nodes that train.
+    pub train_share: f64,
+    /// Training nodes in a sampled step.
+    pub batch_nodes: u64,
+    /// Neighbours drawn in each round.
+    pub fanout: Fanout,
+    /// Bytes of a stored feature: 4, 2 or 1.
+    pub feature_bytes: u64,
+}
+
+impl Size {
+    fn arcs(&self) -> f64 {
+        2.0 * self.edges as f64
+    }
+
+    fn mean_degree(&self) -> f64 {
+        self.arcs() / (self.nodes as f64).max(1.0)
+    }
+
+    /// Bytes of the graph's folder on disk.
+    pub fn disk_bytes(&self) -> f64 {
+        let nodes = self.nodes as f64;
+        8.0 * nodes + 4.0 * self.arcs() + (self.features * self.feature_bytes) as f64 * nodes + 4.0 * nodes
+    }
+
+    /// Bytes in memory while a whole-graph GCN is trained: the graph, its operator, features, and for each layer what it computed, its
+    /// gradient and one more of either on the way.
+    pub fn whole_bytes(&self) -> f64 {
+        let nodes = self.nodes as f64;
+        let graph = 8.0 * nodes + 4.0 * self.arcs();
+        let operator = 8.0 * nodes + 8.0 * (self.arcs() + nodes);
+        let features = 2.0 * 4.0 * nodes * self.features as f64;
+        let hidden = (self.layers.max(1) - 1) as f64 * self.hidden as f64;
+        let vectors = 4.0 * 4.0 * nodes * (hidden + self.classes as f64);
+        graph + operator + features + vectors
+    }
+
+    /// Bytes in memory while GraphSAGE is trained on neighbourhoods in a graph on disk, beside what the system keeps of its files: a few
+    /// numbers a node, and three batches.
+    pub fn sampled_bytes(&self) -> f64 {
+        let nodes = self.nodes as f64;
+        let per_node = 8.0 + 4.0 * 4.0 + 8.0 + 4.0;
+        let seen = (self.batch_nodes as f64 * self.fanout.nodes_per_seed(self.mean_degree())).min(nodes);
+        let batch = seen * (4.0 * self.features as f64 + 24.0) + 4.0 * 4.0 * seen * self.hidden as f64 / 4.0;
+        per_node * nodes + 4.0 * batch
+    }
+
+    /// Numbers that a pass over the whole graph adds up: what the time of an epoch goes by.
+    fn whole_work(&self) -> f64 {
+        let (nodes, features) = (self.nodes as f64, self.features as f64);
+        let widths = |layer: u64| match layer + 1 == self.layers.max(1) {
+            true => self.classes as f64,
+            false => self.hidden as f64,
+        };
+        let mut from = features;
+        let mut work = 0.0;
+        for layer in 0..self.layers.max(1) {
+            let to = widths(layer);
+            work += DENSE_SHARE * nodes * from * to + self.arcs() * to;
+            from = to;
+        }
+        work
+    }
+
+    /// The same of an epoch on sampled neighbourhoods.
+    fn sampled_work(&self) -> f64 {
+        let seeds = self.nodes as f64 * self.train_share;
+        let seen = self.fanout.nodes_per_seed(self.mean_degree());
+        let receivers = seen / self.mean_degree().clamp(1.0, 10.0);
+        let (features, hidden) = (self.features as f64, self.hidden as f64);
+        seeds * (seen * (features + READ_COST) + DENSE_SHARE * receivers * 2.0 * features * hidden)
+    }
+}
+
+/// What a product of a dense product costs of one of a sparse product, which waits for memory.
+const DENSE_SHARE: f64 = 0.08;
+/// What drawing a node and finding its features costs, in numbers read.
+const READ_COST: f64 = 64.0;
+
+/// What one way of training takes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Way {
+    /// Bytes in memory; of workers, each.
+    pub bytes: f64,
+    /// Seconds of an epoch.
+    pub epoch_seconds: f64,
+}
+
+/// What training takes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScalePlan {
+    /// Of what.
+    pub size: Size,
+    /// Bytes of the graph's folder.
+    pub disk_bytes: f64,
+    /// GCN on the whole graph.
+    pub whole: Way,
+    /// GraphSAGE on sampled neighbourhoods.
+    pub sampled: Way,
+    /// The same by so many workers on machines of their own.
+    pub workers: Vec<(usize, Way)>,
+}
+
+/// Numbers added up in a second by each way of training, measured on a graph that fits any cache badly enough.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Speed {
+    /// On the whole graph.
+    pub whole: f64,
+    /// On sampled neighbourhoods.
+    pub sampled: f64,
+}
+
+impl Speed {
+    /// Trains a little here and now, for about a second.
+    pub fn measured() -> Result<Self> {
+        let nodes = 20_000;
+        let config = CsbmConfig { num_nodes: nodes, mean_degree: 16.0, num_features: 64, ..CsbmConfig::default() };
+        let data = gnarl_graph::Dataset::from_graph("speed", csbm(&config, 0)?);
+        let fanout = Fanout::new(&[10, 5])?;
+        let size = Size {
+            nodes: nodes as u64,
+            edges: 8 * nodes as u64,
+            features: 64,
+            classes: config.num_classes as u64,
+            hidden: 64,
+            layers: 2,
+            train_share: 0.5,
+            batch_nodes: 1024,
+            fanout,
+            feature_bytes: 4,
+        };
+        let mut on = data.split(0)?;
+        let half: Vec<u32> = (0..nodes as u32).step_by(2).collect();
+        on.split = gnarl_graph::Split::new("half", half, vec![], vec![])?;
+        let epoch_seconds = |model: Model| -> Result<f64> {
+            let fitted = model.epochs(3).fit_watched(&on, 0, &Watch::quiet())?;
+            Ok(fitted.report().trained.iter().map(|t| t.epoch_ms).fold(f64::INFINITY, f64::min) / 1e3)
+        };
+        let mut sampled = Model::new(Backbone::Sage);
+        (sampled.training.batch_nodes, sampled.training.fanout) = (Some(1024), Some(fanout));
+        let start = Instant::now();
+        let whole = size.whole_work() / epoch_seconds(Model::new(Backbone::Gcn))?.max(1e-6);
+        let sampled = size.sampled_work() / epoch_seconds(sampled)?.max(1e-6);
+        debug_assert!(start.elapsed().as_secs() < 600);
+        Ok(Self { whole, sampled })
+    }
+}
+
+impl ScalePlan {
+    /// What a size takes at this speed, alone and with these numbers of workers.
+    pub fn new(size: Size, speed: Speed, workers: &[usize]) -> Self {
+        let whole = Way { bytes: size.whole_bytes(), epoch_seconds: size.whole_work() / speed.whole };
+        let sampled = Way { bytes: size.sampled_bytes(), epoch_seconds: size.sampled_work() / speed.sampled };
+        let shared = |&count: &usize| {
+            (count, Way { bytes: sampled.bytes, epoch_seconds: sampled.epoch_seconds / count.max(1) as f64 })
+        };
+        let workers = workers.iter().map(shared).collect();
+        Self { disk_bytes: size.disk_bytes(), whole, sampled, workers, size }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size() -> Size {
+        Size {
+            nodes: 1_000_000,
+            edges: 10_000_000,
+            features: 100,
+            classes: 10,
+            hidden: 64,
+            layers: 2,
+            train_share: 0.1,
+            batch_nodes: 1024,
+            fanout: Fanout::new(&[15, 10]).unwrap(),
+            feature_bytes: 4,
+        }
+    }
+
+    #[test]
+    fn the_arrays_of_the_folder_are_counted_to_the_byte() {
+        let dir = tempfile::tempdir().unwrap();
+        let graph = csbm(&CsbmConfig { num_nodes: 300, num_features: 7, ..CsbmConfig::default() }, 0).unwrap();
+        gnarl_graph::dataset::disk::write(&graph, &dir.path().join("g"), &Default::default()).unwrap();
+        let files = std::fs::read_dir(dir.path().join("g")).unwrap().map(|f| f.unwrap());
+        let arrays = files.filter(|f| f.path().extension().is_some_and(|e| e == "npy"));
+        let (bytes, count) = arrays.fold((0, 0), |(bytes, n), f| (bytes + f.metadata().unwrap().len(), n + 1));
+        let size = Size { nodes: 300, edges: graph.num_edges() as u64, features: 7, ..size() };
+        let splits = 300 * graph.splits().len() as u64;
+        // Headers of 128 bytes each, and one offset more than there are nodes.
+        assert_eq!(size.disk_bytes() as u64, bytes - 128 * count - 8 - splits);
+    }
+
+    #[test]
+    fn larger_graphs_take_more_and_workers_share_the_time() {
+        let speed = Speed { whole: 1e9, sampled: 1e8 };
+        let plan = ScalePlan::new(size(), speed, &[1, 4]);
+        let wide = ScalePlan::new(Size { features: 200, ..size() }, speed, &[]);
+        let long = ScalePlan::new(Size { edges: 20_000_000, ..size() }, speed, &[]);
+        for larger in [&wide, &long] {
+            assert!(larger.whole.bytes > plan.whole.bytes && larger.whole.epoch_seconds > plan.whole.epoch_seconds);
+            assert!(larger.disk_bytes > plan.disk_bytes);
+        }
+        assert!(plan.sampled.bytes < plan.whole.bytes);
+        assert_eq!(plan.workers[1].1.epoch_seconds * 4.0, plan.workers[0].1.epoch_seconds);
+        assert!(Speed::measured().unwrap().whole > 0.0);
+    }
+}
