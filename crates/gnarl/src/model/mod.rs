@@ -11,6 +11,7 @@
 //! | [`graph_data`], [`batches`], [`heads`] | sets of graphs made ready, training on batches of them, fresh heads |
 //! | [`report`] | how fitting went |
 //! | [`fitted`] | [`Fitted`]: answers, accuracies, exits |
+//! | [`shared`] | training whose steps are shared among workers |
 //! | [`file`](mod@file) | a fitted model as one safetensors file |
 //!
 //! Everything above this room asks questions of fitted models and never reaches inside.
@@ -28,6 +29,7 @@ pub mod heads;
 pub mod options;
 pub mod plan;
 pub mod report;
+pub mod shared;
 pub mod spec;
 pub mod value;
 
@@ -35,4 +37,5 @@ pub use fitted::{Fitted, Predictions};
 pub use options::{FitOptions, NetworkOptions, TrainingCorruption, TrainingOptions};
 pub use plan::Plan;
 pub use report::{FitReport, FreshHeadReport, Tried};
+pub use shared::SharedTraining;
 pub use value::{Model, Section};

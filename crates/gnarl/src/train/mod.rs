@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use field::Field;
 pub use journal::Journal;
 pub use mixing::{MixedIn, Mixer, Mixing, mixed_cross_entropy};
-pub use sampled::{SampledProblem, Sampling, train_sampled};
+pub use sampled::{Batches, SampledProblem, Sampling, train_sampled};
 
 use crate::error::{Error, Result};
 use crate::nn::{Group, Input, Network, Param, Params, Pass, Propagation};

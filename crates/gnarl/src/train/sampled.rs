@@ -15,7 +15,7 @@ use rand::seq::SliceRandom;
 
 use super::{Course, Model, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients};
 use crate::error::{Error, Result};
-use crate::nn::{Input, Params, Pass, Propagation};
+use crate::nn::{Input, Params, Pass, Propagation, Weights};
 use crate::operator::RowOperator;
 use crate::tensor::GradStore;
 
@@ -54,23 +54,81 @@ pub fn train_sampled(
     seed: u64,
     watch: &Watch<'_>,
 ) -> Result<Trained> {
-    let targets = |items: &[u32]| Targets::new(items, problem.labels);
-    let (train_on, validate_on) = (targets(problem.split.train()), targets(problem.split.val()));
-    if train_on.items.is_empty() {
-        let what = format!("split {} has no labelled training items", problem.split.name());
-        return Err(gnarl_graph::Error::argument("training", what).into());
-    }
+    let (train_on, validate_on) = (training_targets(problem)?, Targets::new(problem.split.val(), problem.labels));
     let draw = Draw { rows: problem.rows.clone(), sampling: problem.sampling, seed };
-    let mut sampler = draw.sampler(false);
-    let first = draw.batch(&mut sampler, &train_on, &train_on_first(&train_on, &problem.sampling), mix(seed), 0)?;
+    let first = draw.first(&train_on)?;
     model.start(&first.propagation, &first.input)?;
-    drop((first, sampler));
+    drop(first);
     let mut course = SampledCourse { model, draw, train_on, validate_on, coming: None, steps: 0 };
     follow(&mut course, config, seed, watch)
 }
 
-fn train_on_first(targets: &Targets, sampling: &Sampling) -> Vec<u32> {
-    (0..targets.items.len().min(sampling.batch_nodes) as u32).collect()
+/// The batches of a training whose steps are made from outside.
+#[derive(Debug)]
+pub struct Batches {
+    draw: Draw,
+    train_on: Targets,
+}
+
+impl Batches {
+    /// Fails where a split has no labelled training nodes.
+    pub fn new(problem: &SampledProblem<'_>, seed: u64) -> Result<Self> {
+        let train_on = training_targets(problem)?;
+        Ok(Self { draw: Draw { rows: problem.rows.clone(), sampling: problem.sampling, seed }, train_on })
+    }
+
+    /// Chooses what of a model depends on the data.
+    pub fn start(&self, model: &impl Model) -> Result<()> {
+        let first = self.draw.first(&self.train_on)?;
+        Ok(model.start(&first.propagation, &first.input)?)
+    }
+
+    /// Steps of an epoch.
+    pub fn steps(&self) -> usize {
+        self.train_on.items.len().div_ceil(self.draw.sampling.batch_nodes)
+    }
+
+    /// The loss and the gradients of one worker's share of a step of an epoch, and how many nodes that were; `None` for no node.
+    pub fn descend(
+        &self,
+        model: &impl Model,
+        weights: &Weights,
+        key: u64,
+        (epoch, step): (usize, usize),
+        (worker, workers): (usize, usize),
+    ) -> Result<Option<(f32, GradStore, usize)>> {
+        let order = self.draw.order(self.train_on.items.len(), epoch);
+        let Some(chosen) = order.chunks(self.draw.sampling.batch_nodes).nth(step) else { return Ok(None) };
+        let own: Vec<u32> = chosen.iter().copied().skip(worker).step_by(workers.max(1)).collect();
+        if own.is_empty() {
+            return Ok(None);
+        }
+        let mut sampler = self.draw.sampler(true);
+        let batch = self.draw.batch(
+            &mut sampler,
+            &self.train_on,
+            &own,
+            self.draw.key(epoch, step),
+            self.draw.edges_key(epoch),
+        )?;
+        let pass = Pass::training(weights, key);
+        let scores = model.scores(&batch.propagation, &batch.input, &pass)?;
+        let loss = model.loss(&scores, &batch.targets)?;
+        drop(scores);
+        let (loss, grads) = gradients(loss, &pass)?;
+        self.draw.rows.limit_memory();
+        Ok(Some((loss, grads, own.len())))
+    }
+}
+
+/// The labelled training nodes; a split without any is refused.
+fn training_targets(problem: &SampledProblem<'_>) -> Result<Targets> {
+    let targets = Targets::new(problem.split.train(), problem.labels);
+    if targets.items.is_empty() {
+        let what = format!("split {} has no labelled training items", problem.split.name());
+        return Err(gnarl_graph::Error::argument("training", what).into());
+    }
+    Ok(targets)
 }
 
 /// What makes batches: nothing of it changes while a model is trained.
@@ -105,6 +163,17 @@ impl Draw {
         Ok(Batch { propagation: self.rows.propagation(&around)?, input: self.rows.input(&around.nodes)?, targets })
     }
 
+    /// Some training nodes, for what is chosen before the first step.
+    fn first(&self, train_on: &Targets) -> Result<Batch> {
+        let some: Vec<u32> = (0..train_on.items.len().min(self.sampling.batch_nodes) as u32).collect();
+        self.batch(&mut self.sampler(false), train_on, &some, mix(self.seed), 0)
+    }
+
+    /// What the edges that are gone in an epoch are drawn from.
+    fn edges_key(&self, epoch: usize) -> u64 {
+        mix(self.seed ^ mix(epoch as u64 ^ 0xd20b))
+    }
+
     /// The order in which an epoch goes through so many training nodes.
     fn order(&self, count: usize, epoch: usize) -> Vec<u32> {
         let mut order: Vec<u32> = (0..count as u32).collect();
@@ -128,7 +197,7 @@ impl Draw {
             let make = || {
                 let mut sampler = draw.sampler(true);
                 let order = draw.order(train_on.items.len(), epoch);
-                let edges_key = mix(draw.seed ^ mix(epoch as u64 ^ 0xd20b));
+                let edges_key = draw.edges_key(epoch);
                 for (step, chosen) in order.chunks(draw.sampling.batch_nodes).enumerate().skip(from) {
                     let batch = draw.batch(&mut sampler, &train_on, chosen, draw.key(epoch, step), edges_key);
                     // Nobody asks any more where training was stopped.
