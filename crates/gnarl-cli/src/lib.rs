@@ -33,6 +33,14 @@ use args::{Cli, Command};
 use commands::bench::BenchCommand;
 use commands::data::DataCommand;
 
+/// What a program does to its allocator when a graph lies on disk because it is large.
+static ON_LARGE: std::sync::OnceLock<fn()> = std::sync::OnceLock::new();
+
+/// Calls this once a graph turns out to lie on disk: there memory matters more than the time to get it back from the system.
+pub fn on_large_graphs(call: fn()) {
+    let _ = ON_LARGE.set(call);
+}
+
 /// Runs a command line, its first word the program's name, and gives the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(words) {

@@ -24,7 +24,19 @@ fn keep_freed_memory() {
     }
 }
 
+/// Lets the allocator hand freed memory back after all: batches of sampled neighbourhoods differ in size, and what is kept of
+/// them would add up.
+fn give_freed_memory_back() {
+    const PURGE_DELAY: i32 = 15;
+    unsafe extern "C" {
+        fn mi_option_set(option: i32, value: std::ffi::c_long);
+    }
+    // SAFETY: as above. In milliseconds.
+    unsafe { mi_option_set(PURGE_DELAY, 20) };
+}
+
 fn main() -> ExitCode {
     keep_freed_memory();
+    gnarl_cli::on_large_graphs(give_freed_memory_back);
     ExitCode::from(gnarl_cli::run(std::env::args_os()))
 }

@@ -294,6 +294,11 @@ impl<T: Copy + Default> DenseMatrix<T> {
         &self.data
     }
 
+    /// All values, row by row, without a copy where they lie in memory.
+    pub fn into_data(self) -> Vec<T> {
+        self.data.into_vec()
+    }
+
     /// All values as they are stored.
     pub fn stored(&self) -> &Stored<T> {
         &self.data

@@ -77,6 +77,14 @@ impl<T: Plain> Stored<T> {
 }
 
 impl<T: Clone> Stored<T> {
+    /// The numbers in memory, without a copy where they are there.
+    pub fn into_vec(self) -> Vec<T> {
+        match self.inner {
+            Inner::Owned(numbers) => numbers,
+            Inner::Mapped { .. } => self.to_vec(),
+        }
+    }
+
     /// The numbers to write to; a mapped array is copied into memory first.
     pub fn to_mut(&mut self) -> &mut Vec<T> {
         if self.is_mapped() {

@@ -7,6 +7,7 @@
 //! | `model` | a model in words, fitting, the fitted model |
 //! | `outside` | models of one's own: attacked, measured, defended |
 //! | `parts` | centralities, operators, spectra, communities, generators |
+//! | `shared` | a worker's share of a training |
 //! | `vectors` | densities, GRATIN and influence on plain vectors |
 //! | `work` | threads without the GIL, and Ctrl-C |
 //! | `arrays`, `errors` | NumPy's arrays and Python's exceptions |
@@ -17,6 +18,7 @@ mod graph;
 mod model;
 mod outside;
 mod parts;
+mod shared;
 mod vectors;
 mod work;
 
@@ -50,6 +52,8 @@ mod _gnarl {
     };
     #[pymodule_export]
     use super::run_command;
+    #[pymodule_export]
+    use super::shared::PySharedTraining;
     #[pymodule_export]
     use super::vectors::{PyDensity, gratin, influence};
 

@@ -67,7 +67,7 @@ pub struct Words {
 
 impl Words {
     /// As the command line puts it together.
-    fn model(&self, dataset: &str, task: Task) -> PyResult<Model> {
+    pub fn model(&self, dataset: &str, task: Task) -> PyResult<Model> {
         let described = match (&self.backbone, &self.spec) {
             (Some(_), Some(_)) => return Err(wrong("spec: describes the whole model; leave out the name of one")),
             (Some(name), None) => Model::new(name.parse::<Backbone>().map_err(raised_by_graph)?),

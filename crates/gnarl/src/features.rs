@@ -132,6 +132,11 @@ impl Scaler {
         }
     }
 
+    /// The same of features that nobody needs as they were: without a copy where nothing is done to them.
+    pub fn apply_to(&self, features: Features) -> Features {
+        if self.is_idle() { features } else { self.apply(&features) }
+    }
+
     /// The scaled features. Columns beyond those learned of stay.
     pub fn apply(&self, features: &Features) -> Features {
         match self {

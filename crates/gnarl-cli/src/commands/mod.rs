@@ -31,7 +31,13 @@ use crate::progress;
 /// Loads a dataset by name or path, with a spinner where that takes long.
 fn load(global: &Global, name: &str) -> anyhow::Result<Dataset> {
     let dir = dataset::data_dir(global.data_dir.as_deref());
-    Ok(progress::during(&format!("loading {name}"), || dataset::load(name, &dir, global.seed))?)
+    let loaded = progress::during(&format!("loading {name}"), || dataset::load(name, &dir, global.seed))?;
+    if matches!(&loaded.content, Content::Graph(graph) if graph.is_on_disk())
+        && let Some(call) = crate::ON_LARGE.get()
+    {
+        call();
+    }
+    Ok(loaded)
 }
 
 /// Loads a dataset that must be one graph; `command` needs it so.

@@ -15,6 +15,7 @@
 //! | [`ogb`] | OGB's csv folder (ogbn-arxiv, arxiv-year) |
 //! | [`tu`] | TU graph-classification text |
 //! | [`attacked`] | the graphs of the literature on attacks |
+//! | `columnar` | Parquet and Arrow files in the place of text |
 //! | [`edge_list`] | a user's own edge list, features and labels |
 //! | [`scipy`] | a user's own archive: a SciPy matrix, or a layout of the above |
 //! | [`sources`] | what of a user's own files was read, and what was not |
@@ -24,6 +25,7 @@
 
 pub mod attacked;
 pub mod benchmark;
+mod columnar;
 pub mod disk;
 pub mod download;
 pub mod edge_list;

@@ -11,10 +11,9 @@ use crate::error::Result;
 use crate::features::Scaler;
 use crate::nn::Network;
 use crate::operator::Prepared;
-use crate::tensor::{Device, Tensor};
 use crate::train::{SampledProblem, Targets, Trained, Watch, train_sampled};
 
-/// Fits. Validation accuracy is that of answers without sampling.
+/// Fits. Validation accuracy is that of sampled neighbourhoods, by which the epoch was chosen: a look at all nodes is for those who ask.
 pub(super) fn fit(
     plan: &Plan,
     problem: &SampledProblem<'_>,
@@ -49,12 +48,8 @@ fn fit_network(
     let mut report = report(train_sampled(&network, problem, &plan.training, seed, watch)?, start);
     network.params().check_finite()?;
     report.operator = network.operator_scalars()?;
-    let val = Targets::new(problem.split.val(), problem.labels);
-    if !val.items.is_empty() {
-        let scores = problem.rows.scores(&network, &network.params().weights()?.detached())?;
-        let scores = Tensor::from_vec(scores, (problem.rows.graph().num_nodes(), classes), &Device::Cpu)?;
-        report.val_accuracy = Some(val.accuracy(&scores)?);
-    }
+    report.val_accuracy =
+        report.trained.first().and_then(|t| t.curve.get(t.kept_epoch.checked_sub(1)?)?.val_accuracy());
     Ok((Learned::Network(WhiteBox::new(network, plan.model.operator)?), report))
 }
 

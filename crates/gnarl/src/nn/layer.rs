@@ -98,12 +98,31 @@ pub trait Layer: std::fmt::Debug + Send + Sync {
     fn out_dim(&self) -> usize;
 }
 
+/// Columns from which on [`is_narrow`] looks at the cost: below, nobody waits for either order.
+const MANY_SENDERS: usize = 1 << 16;
+
+/// What a product of a dense product costs of one of a sparse product, which waits for memory.
+const DENSE_COST: f64 = 0.08;
+
+/// Whether it is cheaper to aggregate wide vectors first and to map the few aggregates, than to map the vectors of all senders: where a
+/// sampled round or a block of nodes has many more senders than receivers.
+fn is_narrow(operator: &Operator, in_dim: usize, out_dim: usize) -> bool {
+    let (rows, cols) = (operator.num_rows() as f64, operator.num_cols() as f64);
+    if in_dim < out_dim || operator.num_cols() < MANY_SENDERS {
+        return in_dim < out_dim;
+    }
+    let (entries, map) = (operator.num_entries() as f64, DENSE_COST * (in_dim * out_dim) as f64);
+    entries * in_dim as f64 + rows * map < cols * map + entries * out_dim as f64
+}
+
 /// `operator · (x · weight) + bias`, in the cheaper order: the operator works on the narrower side, and sparse features
 /// are always multiplied first.
 pub fn propagate_linear(operator: &Operator, x: &Input, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     let (in_dim, out_dim) = weight.dims2()?;
     match x {
-        Input::Dense(x) if in_dim < out_dim => Input::Dense(operator.apply_to_features(x)?).matmul(weight, bias),
+        Input::Dense(x) if is_narrow(operator, in_dim, out_dim) => {
+            Input::Dense(operator.apply_to_features(x)?).matmul(weight, bias)
+        }
         _ => operator.apply_with_bias(&x.matmul(weight, None)?, bias),
     }
 }
@@ -118,7 +137,9 @@ pub fn propagate_activated(
 ) -> Result<Tensor> {
     let (in_dim, out_dim) = weight.dims2()?;
     match x {
-        Input::Dense(x) if in_dim < out_dim => affine(&operator.apply_to_features(x)?, weight, bias, Some(dropout)),
+        Input::Dense(x) if is_narrow(operator, in_dim, out_dim) => {
+            affine(&operator.apply_to_features(x)?, weight, bias, Some(dropout))
+        }
         Input::Dense(x) => match dense_convolution(operator, x, weight, bias, dropout)? {
             Some(y) => Ok(y),
             None => operator.apply_activated(&x.matmul(weight)?, bias, dropout),

@@ -33,10 +33,10 @@ enum Kind {
 }
 
 /// Arcs whose senders' vectors are in memory at once while answers are computed layer after layer.
-const ARCS_AT_ONCE: usize = 1 << 19;
+const ARCS_AT_ONCE: usize = 1 << 18;
 
 /// How much of a graph's files may be in memory at once: the system may keep more of them, where it has room.
-const MAPPED_BYTES: usize = 1 << 30;
+const MAPPED_BYTES: usize = 3 << 28;
 
 /// Bytes of files that are mapped into this process's memory now, where the system says so.
 fn mapped_bytes() -> Option<usize> {
@@ -90,7 +90,7 @@ impl RowOperator {
     /// The scaled features of some nodes; the identity's rows where there are none.
     pub fn input(&self, nodes: &[u32]) -> Result<Input> {
         let features = match self.graph.features_of(nodes) {
-            Some(features) => self.scaler.apply(&features),
+            Some(features) => self.scaler.apply_to(features),
             None => {
                 let n = self.graph.num_nodes();
                 let ones = vec![1f32; nodes.len()];
@@ -98,10 +98,11 @@ impl RowOperator {
                 Features::Sparse(rows)
             }
         };
-        Ok(match &features {
+        Ok(match features {
             // Whether rows are sparse must not depend on which of them are looked at.
             Features::Dense(m) => {
-                Input::Dense(Tensor::from_slice(m.data(), (m.num_rows(), m.num_cols()), &crate::tensor::Device::Cpu)?)
+                let shape = (m.num_rows(), m.num_cols());
+                Input::Dense(Tensor::from_vec(m.into_data(), shape, &crate::tensor::Device::Cpu)?)
             }
             Features::Sparse(_) => Input::from_features(&features)?,
         })
@@ -196,7 +197,10 @@ impl RowOperator {
                     Some((vectors, width)) => gathered(vectors, *width, &around.nodes)?,
                 };
                 let y = network.round(round, &operator, &x, &pass)?;
-                width = y.dims()[1];
+                if vectors.is_empty() {
+                    width = y.dims()[1];
+                    vectors.reserve_exact(self.graph.num_nodes() * width);
+                }
                 vectors.extend(y.flatten_all()?.to_vec1::<f32>()?);
                 self.limit_memory();
             }

@@ -1,8 +1,10 @@
 //! `gnarl data check`: loads datasets and compares their facts with what is known about them.
 
+use std::path::Path;
+
 use clap::Args;
 use gnarl_graph::dataset::registry::Expected;
-use gnarl_graph::dataset::{Content, Source, Sources, facts};
+use gnarl_graph::dataset::{Content, Source, Sources, disk, facts};
 use gnarl_graph::{BuildReport, Split};
 use serde::Serialize;
 use serde_json::Value;
@@ -74,6 +76,10 @@ pub fn run(global: &Global, args: &CheckArgs) -> anyhow::Result<CheckReport> {
 }
 
 fn check(global: &Global, name: &str) -> anyhow::Result<Checked> {
+    let folder = Path::new(name);
+    if disk::is_folder(folder) {
+        progress::during(&format!("reading every number of {name}"), || disk::verify(folder))?;
+    }
     let loaded = load(global, name)?;
     let (stats, splits) = progress::during(&format!("facts of {}", loaded.name), || {
         Ok::<_, gnarl_graph::Error>(match &loaded.content {

@@ -8,7 +8,9 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::nodes::NameIndex;
+use super::stream::{EdgeSink, Streamed};
 use super::table::{Table, is_data, is_header, refuse_binary};
+use crate::dataset::columnar;
 use crate::dataset::text::{self, at_line, parse_id, quoted};
 use crate::error::{Error, Result};
 use crate::graph::MAX_NODES;
@@ -74,7 +76,45 @@ pub struct EdgeFile {
 /// the first line that is no edge, and where an integer is so large for the number of edges that it must be a mistake: more
 /// than 100 times that number, plus a million.
 pub fn read_edges(path: &Path) -> Result<EdgeFile> {
+    if columnar::is_columnar(path) {
+        let mut all = Collected::default();
+        let known = columnar::stream_edges(path, &mut all)?;
+        let weights = columnar::is_weighted(path)?.then_some(all.weights);
+        let Streamed { num_nodes, names, columns_dropped, .. } = known;
+        return Ok(EdgeFile { num_nodes, edges: all.edges, weights, names, columns_dropped });
+    }
     parse_edges(path, &text::read_bytes(path, text::MAX_TEXT_BYTES)?)
+}
+
+/// Keeps all edges.
+#[derive(Default)]
+struct Collected {
+    edges: Vec<(u32, u32)>,
+    weights: Vec<f64>,
+}
+
+impl EdgeSink for Collected {
+    fn take(&mut self, edges: &[(u32, u32)], weights: &[f64]) -> Result<()> {
+        self.edges.extend_from_slice(edges);
+        self.weights.extend_from_slice(weights);
+        Ok(())
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    fn tell(&mut self, _: u64) {}
+}
+
+/// Whether a column of this title holds ends of edges.
+pub(in crate::dataset) fn is_id_title(title: &str) -> bool {
+    is_one_of(title, &TITLES)
+}
+
+/// Whether a column of this title holds weights.
+pub(in crate::dataset) fn is_weight_title(title: &str) -> bool {
+    is_one_of(title, &WEIGHT_TITLES)
 }
 
 pub(super) fn parse_edges(path: &Path, bytes: &[u8]) -> Result<EdgeFile> {

@@ -1,6 +1,6 @@
 //! A user's own graph: an edge list, with features, labels and splits beside it where there are any.
 //!
-//! A path to a file is read as edges alone; a path to a folder may hold (each as `.csv`, `.tsv` or `.txt`):
+//! A path to a file is read as edges alone; a path to a folder may hold (each as `.csv`, `.tsv`, `.txt`, `.parquet` or `.arrow`):
 //!
 //! | file | a line |
 //! | --- | --- |
@@ -39,14 +39,16 @@ mod table;
 
 use std::path::{Path, PathBuf};
 
-pub(super) use self::edges::sane_end;
 pub use self::edges::{EdgeFile, read_edges};
+pub(super) use self::edges::{is_id_title, is_weight_title, sane_end};
+pub(super) use self::nodes::NameIndex;
 pub(super) use self::stream::{EdgeSink, Streamed, is_weighted, stream_edges};
 
 use self::features::FeatureRows;
 use self::labels::LabelRows;
-use self::nodes::{NameIndex, Nodes};
+use self::nodes::Nodes;
 use self::table::Table;
+use super::columnar;
 use super::npz::NpzArchive;
 use super::scipy;
 use super::sources::Sources;
@@ -70,7 +72,7 @@ pub fn load(path: &Path) -> Result<(Graph, BuildReport, Sources)> {
     let mut files = if path.is_dir() { Files::in_folder(path)? } else { Files::edges_alone(path)? };
     let (graph, report) = files.build()?;
     if path.is_dir() {
-        let why = "not read: edges, features, labels and splits are, as .csv, .tsv, .txt or .npz";
+        let why = "not read: edges, features, labels and splits are, as .csv, .tsv, .txt, .npz, .parquet or .arrow";
         files.sources.leave_the_rest(path, why);
     }
     Ok((graph, report, files.sources))
@@ -100,11 +102,11 @@ impl Files {
     }
 
     fn in_folder(dir: &Path) -> Result<Self> {
-        let Some(edges_at) = find(dir, "edges", &["csv", "tsv", "txt", "edges", "npz"])? else {
+        let Some(edges_at) = find(dir, "edges", &EDGES)? else {
             return Err(no_edges(dir));
         };
         let edges = if is_archive(&edges_at) { scipy::read_edges(&edges_at)? } else { read_edges(&edges_at)? };
-        let features = match find(dir, "features", &["csv", "tsv", "txt", "npz"])? {
+        let features = match find(dir, "features", &FEATURES)? {
             Some(path) if is_archive(&path) => {
                 let features = scipy::features(&mut NpzArchive::open(&path)?)?;
                 Some(FeatureFile::Archive(path, features))
@@ -114,7 +116,7 @@ impl Files {
         };
         let labels = match find(dir, "labels", &TEXT)? {
             Some(path) => {
-                let text = text::read(&path)?;
+                let text = read_text(&path)?;
                 Some((Table::parse(path, &text)?, text))
             }
             None => None,
@@ -200,7 +202,14 @@ impl Files {
     }
 }
 
-const TEXT: [&str; 3] = ["csv", "tsv", "txt"];
+const TEXT: [&str; 7] = ["csv", "tsv", "txt", "parquet", "arrow", "feather", "ipc"];
+const EDGES: [&str; 9] = ["csv", "tsv", "txt", "edges", "npz", "parquet", "arrow", "feather", "ipc"];
+const FEATURES: [&str; 8] = ["csv", "tsv", "txt", "npz", "parquet", "arrow", "feather", "ipc"];
+
+/// A table as text: as it is, or by columns.
+fn read_text(path: &Path) -> Result<String> {
+    if columnar::is_columnar(path) { columnar::as_text(path) } else { text::read(path) }
+}
 
 /// What stands beside an edge file that was streamed: what its nodes carry.
 pub(super) struct Beside {
@@ -218,11 +227,14 @@ impl Beside {
         if !path.is_dir() {
             return Ok((path.to_path_buf(), Self { features: None, labels: None, splits: None }));
         }
-        let Some(edges) = find(path, "edges", &["csv", "tsv", "txt", "edges", "npz"])? else {
+        let Some(edges) = find(path, "edges", &EDGES)? else {
             return Err(no_edges(path));
         };
         let beside = Self {
-            features: find(path, "features", &["csv", "tsv", "txt", "npz", "npy"])?,
+            features: match find(path, "features", &FEATURES)? {
+                Some(file) => Some(file),
+                None => find(path, "features", &["npy"])?,
+            },
             labels: find(path, "labels", &TEXT)?,
             splits: find(path, "splits", &TEXT)?,
         };
@@ -240,7 +252,7 @@ impl Beside {
             false => Ok::<_, Error>(FeatureFile::Table(Table::read(path.clone())?)),
         };
         let read_labels = |path: &PathBuf| {
-            let text = text::read(path)?;
+            let text = read_text(path)?;
             Ok::<_, Error>((Table::parse(path.clone(), &text)?, text))
         };
         let features = self.features.as_ref().filter(|_| rows_of_features.is_none());
@@ -259,8 +271,7 @@ impl Beside {
 }
 
 fn no_edges(dir: &Path) -> Error {
-    let what =
-        "no edges.csv, edges.tsv, edges.txt, edges.edges or edges.npz in it, and no NAME_A.txt of a set of graphs";
+    let what = "no edges.csv, edges.tsv, edges.txt, edges.edges, edges.npz, edges.parquet or edges.arrow in it, and no NAME_A.txt of a set of graphs";
     Error::data(dir, "folder", what)
 }
 

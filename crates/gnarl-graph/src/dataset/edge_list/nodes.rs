@@ -10,7 +10,7 @@ use crate::graph::MAX_NODES;
 
 /// Names, numbered in the order they first occur.
 #[derive(Debug, Default)]
-pub(super) struct NameIndex {
+pub(in crate::dataset) struct NameIndex {
     names: Vec<String>,
     ids: HashMap<String, u32>,
 }

@@ -15,6 +15,7 @@ use super::edges::{
 use super::nodes::NameIndex;
 use super::sane_end;
 use super::table::{Table, refuse_binary};
+use crate::dataset::columnar;
 use crate::dataset::text::{self, at_line, parse_id};
 use crate::error::{Error, Result};
 use crate::graph::MAX_NODES;
@@ -51,6 +52,9 @@ pub(in crate::dataset) struct Streamed {
 
 /// Whether the first edge of a file has a weight.
 pub(in crate::dataset) fn is_weighted(path: &Path) -> Result<bool> {
+    if columnar::is_columnar(path) {
+        return columnar::is_weighted(path);
+    }
     let mut blocks = Blocks::open(path)?;
     let Some(block) = blocks.next()? else { return Ok(false) };
     let start = find_body(&block.bytes);
@@ -62,6 +66,9 @@ pub(in crate::dataset) fn is_weighted(path: &Path) -> Result<bool> {
 
 /// Gives every edge of a file to the sink. Fails as [`read_edges`](super::read_edges) does, and holds a block and the names.
 pub(in crate::dataset) fn stream_edges(path: &Path, sink: &mut dyn EdgeSink) -> Result<Streamed> {
+    if columnar::is_columnar(path) {
+        return columnar::stream_edges(path, sink);
+    }
     if let Some(streamed) = numbers(path, sink)? {
         return Ok(streamed);
     }

@@ -18,7 +18,7 @@ pub(super) struct Table {
 
 impl Table {
     pub fn read(path: PathBuf) -> Result<Self> {
-        let text = text::read(&path)?;
+        let text = super::read_text(&path)?;
         Self::parse(path, &text)
     }
 

@@ -1,0 +1,150 @@
+//! One worker's copy of a model whose training is shared: gradients out, averaged gradients in. `gnarl.ray` holds workers together.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gnarl::model::SharedTraining;
+use gnarl_graph::{Content, SplitData};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::prelude::*;
+
+use crate::errors::{raised, raised_by_graph, wrong};
+use crate::graph::{Parts, data, dataset, split_of};
+use crate::model::{PyFitted, Words};
+use crate::work;
+
+/// A worker's share of a training.
+#[pyclass(frozen, module = "gnarl._gnarl", name = "SharedTraining")]
+pub struct PySharedTraining {
+    training: Arc<Mutex<Option<SharedTraining>>>,
+    n_jobs: Option<usize>,
+}
+
+/// A loss, gradients one after the other, and the number of nodes they are of.
+type Share<'py> = (f32, Bound<'py, PyArray1<f32>>, usize);
+
+/// Weights and moments, then learning rates and steps.
+type State<'py> = (Bound<'py, PyArray1<f32>>, Bound<'py, PyArray1<f64>>);
+
+fn over() -> gnarl::Error {
+    gnarl_graph::Error::argument("shared training", "it is finished").into()
+}
+
+impl PySharedTraining {
+    /// Does something with the training, off the interpreter.
+    fn with<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut SharedTraining) -> gnarl::Result<T> + Send + 'static,
+    ) -> PyResult<T> {
+        let training = self.training.clone();
+        work::quietly(py, self.n_jobs, move || {
+            let mut training = training.lock().unwrap_or_else(PoisonError::into_inner);
+            work(training.as_mut().ok_or_else(over)?)
+        })
+    }
+}
+
+#[pymethods]
+impl PySharedTraining {
+    #[new]
+    #[pyo3(signature = (on, words, split=None, seed=0, n_jobs=None))]
+    fn new(
+        py: Python<'_>,
+        on: &Bound<'_, PyAny>,
+        words: Words,
+        split: Option<Parts<'_>>,
+        seed: u64,
+        n_jobs: Option<usize>,
+    ) -> PyResult<Self> {
+        let on = data(on)?;
+        if on.scaled {
+            return Err(wrong(
+                "the features of this graph are scaled for another model; take the graph they come from",
+            ));
+        }
+        let model = words.model(&on.name, on.content.task())?;
+        let split = split.as_ref().map(split_of).transpose()?;
+        if let Some(split) = &split {
+            split.check_range(on.content.num_items()).map_err(raised_by_graph)?;
+        }
+        let training = work::quietly(py, n_jobs, move || {
+            let on = match (split, on.content) {
+                (Some(split), content @ Content::Graph(_)) => SplitData { name: on.name, content, split },
+                (_, content) => dataset(&on.name, content, on.entry).benchmark(seed, 1)?.first(),
+            };
+            SharedTraining::new(&model, on, seed)
+        })?;
+        Ok(Self { training: Arc::new(Mutex::new(Some(training))), n_jobs })
+    }
+
+    /// Epochs asked for, and steps of each.
+    fn plan(&self, py: Python<'_>) -> PyResult<(usize, usize)> {
+        self.with(py, |training| Ok((training.plan().training.epochs, training.steps())))
+    }
+
+    /// Steps made.
+    fn steps_done(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |training| Ok(training.steps_done()))
+    }
+
+    /// The mean loss over a worker's share of a step's nodes, its gradients, and how many nodes that were.
+    fn gradients<'py>(
+        &self,
+        py: Python<'py>,
+        epoch: usize,
+        step: usize,
+        worker: usize,
+        workers: usize,
+    ) -> PyResult<Share<'py>> {
+        let (loss, gradients, count) =
+            self.with(py, move |training| training.gradients(epoch, step, worker, workers))?;
+        Ok((loss, PyArray1::from_vec(py, gradients), count))
+    }
+
+    /// Makes a step along averaged gradients.
+    fn step(&self, py: Python<'_>, gradients: PyReadonlyArray1<'_, f32>) -> PyResult<()> {
+        let gradients =
+            gradients.as_slice().map_err(|_| wrong("gradients: not one after the other in memory"))?.to_vec();
+        self.with(py, move |training| training.step(&gradients))
+    }
+
+    /// Ends an epoch, counted from 1.
+    fn end_epoch(&self, py: Python<'_>, epoch: usize) -> PyResult<()> {
+        self.with(py, move |training| {
+            training.end_epoch(epoch);
+            Ok(())
+        })
+    }
+
+    /// Everything that a next step follows from.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
+        let (values, rates) = self.with(py, |training| training.state())?;
+        Ok((PyArray1::from_vec(py, values), PyArray1::from_vec(py, rates)))
+    }
+
+    /// Puts a state back, which may be another worker's.
+    fn restore(
+        &self,
+        py: Python<'_>,
+        values: PyReadonlyArray1<'_, f32>,
+        rates: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<()> {
+        let contiguous = |_| wrong("state: not one after the other in memory");
+        let (values, rates) =
+            (values.as_slice().map_err(contiguous)?.to_vec(), rates.as_slice().map_err(contiguous)?.to_vec());
+        self.with(py, move |training| training.restore(&values, &rates))
+    }
+
+    /// Accuracy on validation nodes, per cent, without sampling.
+    fn validation_accuracy(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        self.with(py, |training| training.validation_accuracy())
+    }
+
+    /// The model as it is now; nothing can be asked of the training after it.
+    fn finish(&self, py: Python<'_>) -> PyResult<PyFitted> {
+        let training = self.training.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let training = training.ok_or_else(|| raised(over()))?;
+        let fitted = work::quietly(py, self.n_jobs, move || training.finish())?;
+        Ok(PyFitted { fitted: Arc::new(fitted) })
+    }
+}
