@@ -22,6 +22,7 @@ use crate::commands::robustness::RobustnessArgs;
 use crate::commands::spectrum::SpectrumArgs;
 use crate::commands::train::TrainArgs;
 use crate::global::Global;
+use crate::plot;
 
 /// Graph neural networks and what decides how well they work. Without a command: a handful of models on an embedded graph.
 #[derive(Debug, Parser)]
@@ -73,6 +74,34 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// What holds of the thesis: every claim with a verdict, every table, on one page
     Report(ReportArgs),
+}
+
+impl Command {
+    /// The files that it was told to write, by the options that named them; of a stem the picture, for all that begin with it.
+    pub fn places(&self) -> Vec<(&'static str, PathBuf)> {
+        let file = |option, path: &Option<PathBuf>| path.clone().map(|path| (option, path));
+        let stem = |option, path: &Option<PathBuf>| path.as_deref().map(|stem| (option, plot::picture(stem)));
+        let places: Vec<Option<_>> = match self {
+            Command::Data(_) | Command::Bench(_) | Command::Reproduce(_) => vec![],
+            Command::Report(args) => vec![file("--markdown", &args.markdown)],
+            Command::Centrality(args) => vec![file("--output", &args.output)],
+            Command::Spectrum(args) => vec![stem("--plot", &args.plot)],
+            Command::Energy(args) => vec![file("--output", &args.output), stem("--plot", &args.plot)],
+            Command::Cluster(args) => vec![file("--output", &args.output)],
+            Command::Train(args) => vec![
+                file("--save", &args.save),
+                stem("--influence", &args.study.influence),
+                stem("--histograms", &args.study.histograms),
+            ],
+            Command::Attack(args) => vec![file("--write", &args.write), stem("--plot", &args.plot)],
+            Command::Advise(args) => vec![file("--write", &args.write)],
+            Command::Axes(args) => vec![file("--write", &args.write)],
+            Command::Predict(args) => vec![file("--output", &args.output)],
+            Command::Robustness(args) => vec![stem("--output", &args.output)],
+            Command::Certify(args) => vec![stem("--output", &args.output), file("--nodes", &args.nodes)],
+        };
+        places.into_iter().flatten().collect()
+    }
 }
 
 /// Answers a command line that clap did not accept: help and version as asked, anything else in one line.

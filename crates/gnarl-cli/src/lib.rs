@@ -62,6 +62,9 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
         let what = "--out before a command does not apply; commands that write files take their own after their name";
         return Err(gnarl_graph::Error::argument("gnarl", what).into());
     }
+    for (option, file) in cli.command.iter().flat_map(Command::places) {
+        output::check_place(option, &file)?;
+    }
     match &cli.command {
         None => output::print(global, commands::demo::run(global, cli.out.as_deref())?),
         Some(Command::Data(data)) => match data {
@@ -113,7 +116,7 @@ fn fail(error: &anyhow::Error) -> u8 {
             None => 2,
         },
     };
-    let code = if error.downcast_ref::<interrupt::Interrupted>().is_some() { interrupt::EXIT_CODE } else { code };
+    let code = if error.downcast_ref::<interrupt::Interrupted>().is_some() { interrupt::exit_code() } else { code };
     // Standard error may be closed: then there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "error: {}", one_line(error));
     code

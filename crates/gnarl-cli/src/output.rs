@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use gnarl_graph::Error;
 use gnarl_graph::metrics::PairedDifference;
 use serde::Serialize;
 
@@ -68,6 +69,17 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Writes a file whole or not at all.
 pub fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> gnarl_graph::Result<()> {
     gnarl_graph::files::write_atomically(file, content)
+}
+
+/// Fails for a file that could not be written, before hours are spent on what it is for; `option` is what named it.
+pub fn check_place(option: &str, file: &Path) -> gnarl_graph::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let refuse = |what: String| Err(Error::setting(option, what));
+    match (file.is_dir(), folder.is_dir()) {
+        (true, _) => refuse(format!("{} is a folder; name a file", file.display())),
+        (_, false) => refuse(format!("{}: there is no folder {}", file.display(), folder.display())),
+        _ => gnarl_graph::files::check_writable(file).or_else(|e| refuse(e.to_string())),
+    }
 }
 
 /// A table with a ruled header. Columns whose header starts with `>` hold numbers and stand to the right.

@@ -15,8 +15,9 @@
 //! | [`names`] | lists of choices, and all that follows from a list |
 //! | [`random`] | one seed, a stream per purpose |
 //! | [`files`] | files that are there whole or not at all |
+//! | [`limits`] | what a machine can hold and a person can wait for |
 //!
-//! A room uses those below it, never those above: error, random, names, files and matrix; then features, labels, split,
+//! A room uses those below it, never those above: error, random, limits, names, files and matrix; then features, labels, split,
 //! components, graph and graph set; then properties, centrality, operator, metrics, distance and generate; then spectrum,
 //! dataset and community.
 //!
@@ -37,6 +38,7 @@ pub mod generate;
 pub mod graph;
 pub mod graph_set;
 pub mod labels;
+pub mod limits;
 pub mod matrix;
 pub mod metrics;
 pub mod names;

@@ -1,6 +1,6 @@
 //! `gnarl train`: fit a model to a dataset, over several runs, and say how well it does.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
@@ -245,7 +245,6 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
         return Ok(output::Either::Left(SpecReport::new(&model, task)?));
     }
     args.study.check(&model, task, &data.name)?;
-    args.save.as_deref().map_or(Ok(()), check_place)?;
     if let (Some(count), Some(labels)) = (args.study.per_class, benchmark.content.labels().cloned()) {
         let wanted = if task == Task::Node { args.runs.unwrap_or(1) } else { benchmark.splits.len() };
         benchmark.splits = fewer((&benchmark.splits, wanted), &labels, count, args.study.rare, global.seed)?;
@@ -259,17 +258,6 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
         ..TrainStudy::new(model)
     };
     train(args, &study, &benchmark).map(output::Either::Right)
-}
-
-/// Fails for a file that could not be written, before hours are spent on what it is for.
-fn check_place(file: &Path) -> gnarl_graph::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let refuse = |what: String| Err(Error::argument("--save", what));
-    match (file.is_dir(), folder.is_dir()) {
-        (true, _) => refuse(format!("{} is a folder; name a file", file.display())),
-        (_, false) => refuse(format!("{}: there is no folder {}", file.display(), folder.display())),
-        _ => Ok(()),
-    }
 }
 
 fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result<TrainReport> {

@@ -53,6 +53,15 @@ impl Network {
         Ok(Self { config: config.clone(), in_dim, num_classes, params, body, scalars, gain: None })
     }
 
+    /// How many numbers the parameters of such a network are, found without making them. Some more would be those of a gain, a readout or exits.
+    pub fn size(config: &NetworkConfig, shape: &Shape<'_>) -> crate::Result<f64> {
+        config.check()?;
+        let mut params = Params::counting(config.weights);
+        let (plan, rng) = (config.plan(shape), &mut stream(0, "network", 0));
+        (plan.entry.build)(&plan, &mut params, rng)?;
+        Ok(params.counted())
+    }
+
     /// Its settings.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
@@ -315,6 +324,21 @@ mod tests {
         assert_ne!(scores(&Pass::training(&weights, 1)), scores(&Pass::training(&weights, 2)));
         assert_eq!(scores(&Pass::training(&weights, 1)), scores(&Pass::training(&weights, 1)));
         assert_eq!(scores(&Pass::evaluation(&weights)), scores(&Pass::evaluation(&weights)));
+    }
+
+    /// What is counted is what is there, for every backbone, and counting costs nothing where making would cost everything.
+    #[test]
+    fn sizes_are_known_before_anything_is_made() {
+        for (name, backbone) in Backbone::ALL {
+            let config = NetworkConfig { hidden: 8, heads: 2, layers: 3, ..NetworkConfig::new(backbone) };
+            let shape = Shape::new(6, 3, 1.0);
+            let network = Network::encoder(&config, &shape, 1).unwrap();
+            let there: usize = network.params().list().iter().map(|p| p.var.elem_count()).sum();
+            assert_eq!(Network::size(&config, &shape).unwrap(), there as f64, "{name}");
+        }
+        let wide = NetworkConfig { hidden: 1_000_000, layers: 3, ..NetworkConfig::new(Backbone::Gcn) };
+        let size = Network::size(&wide, &Shape::new(1_000_000, 1_000_000, 1.0)).unwrap();
+        assert_eq!(size, 3e12 + 3e6, "three matrices of a million by a million, and their offsets");
     }
 
     /// Two networks that differ in one option alone: whether anything that training sees does.

@@ -47,7 +47,7 @@ impl TrainStudy {
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
-        Ok((plan.trainings(Some(&on.content)) * plan.training.epochs * self.num_fits(on)) as u64)
+        Ok(plan.trainings(Some(&on.content)) as u64 * plan.training.epochs as u64 * self.num_fits(on) as u64)
     }
 
     fn num_fits(&self, on: &Benchmark) -> usize {
@@ -80,6 +80,7 @@ impl TrainStudy {
         }
         let ready = self.model.ready(&on.name, &on.content, self.options)?;
         ready.plan().check_policies(&self.policies)?;
+        ready.plan().check_demand(&on.name, &on.content, self.num_fits(on) as f64, 0.0)?;
         let judge = Judge::new(self, on)?;
         let one = |i: usize| judge.fit(&ready, i, watch);
         let done: Vec<(Run, Option<Fitted>)> =

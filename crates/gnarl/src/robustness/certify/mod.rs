@@ -22,4 +22,5 @@ pub use convex::{BinaryGcn, FeatureFlips};
 pub use lipschitz::{Lipschitz, Scope};
 pub use propagation::{Propagated, Steps, Threat};
 pub use sparse_smoothing::{Certainty, FlipNoise, Flips, Regions, Rule, largest};
-pub use votes::{Noise, SampleWatch, Smoothed, Votes};
+pub use super::watch::SampleWatch;
+pub use votes::{Noise, Smoothed, Votes};
