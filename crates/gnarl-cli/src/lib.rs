@@ -3,6 +3,7 @@
 //! | file | what belongs there |
 //! | --- | --- |
 //! | `args` | what the user may type, and the one line they get when it is wrong |
+//! | `examples` | what stands at the foot of every command's help |
 //! | `commands/` | one file per command: from arguments to a report |
 //! | `output` | a report as tables or as one JSON object |
 //! | `html` | pages that need nothing but a browser |
@@ -15,6 +16,7 @@
 
 mod args;
 mod commands;
+mod examples;
 mod global;
 mod html;
 mod interrupt;
@@ -25,11 +27,13 @@ mod progress;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::time::Instant;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
+use progress::Voice;
 use commands::bench::BenchCommand;
 use commands::data::DataCommand;
 
@@ -41,10 +45,18 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     };
     // The command itself runs on one of the pool's threads: it then takes part in its own parallel work instead of
     // sleeping through it, which costs two task switches each time.
-    match start(cli.global.threads).and_then(|pool| pool.install(|| command(&cli))) {
+    progress::speak(match (cli.global.quiet, cli.global.verbose) {
+        (true, _) => Voice::Quiet,
+        (false, true) => Voice::Verbose,
+        (false, false) => Voice::Usual,
+    });
+    let started = Instant::now();
+    let code = match start(cli.global.threads).and_then(|pool| pool.install(|| command(&cli))) {
         Ok(()) => 0,
         Err(error) => fail(&error),
-    }
+    };
+    progress::took("all", started);
+    code
 }
 
 /// Starts the threads that every parallel part of the library runs on.
@@ -72,6 +84,7 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
             DataCommand::Info(args) => output::print(global, commands::data::info::run(global, args)?),
             DataCommand::Get(args) => output::print(global, commands::data::get::run(global, args)?),
             DataCommand::Check(args) => output::print(global, commands::data::check::run(global, args)?),
+            DataCommand::Convert(args) => output::print(global, commands::data::convert::run(global, args)?),
         },
         Some(Command::Centrality(args)) => output::print(global, commands::centrality::run(global, args)?),
         Some(Command::Spectrum(args)) => output::print(global, commands::spectrum::run(global, args)?),
@@ -93,6 +106,10 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
         }
         Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
         Some(Command::Report(args)) => output::print(global, commands::report::run(args)?),
+        Some(Command::Completions(args)) => {
+            output::print(global, commands::manual::completions(Cli::command(), args))
+        }
+        Some(Command::Man(args)) => output::print(global, commands::manual::man(Cli::command(), args)?),
     }
 }
 

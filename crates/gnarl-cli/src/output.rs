@@ -54,7 +54,7 @@ pub fn print(global: &Global, report: impl Report) -> anyhow::Result<()> {
     if global.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(std::io::Error::from)?;
         out.write_all(b"\n")?;
-    } else {
+    } else if !global.quiet {
         out.write_all(report.text().as_bytes())?;
     }
     out.flush()?;
@@ -94,6 +94,15 @@ pub fn table(headers: &[&str]) -> Table {
         }
     }
     table
+}
+
+/// Columns of a table of prose where no terminal says how wide it is.
+const WIDTH_OF_PROSE: u16 = 110;
+
+/// Wraps a table of long words and sentences also where its reader is no terminal, and in one that is very wide.
+pub fn keep_narrow(table: &mut Table) {
+    let width = table.width().map_or(WIDTH_OF_PROSE, |width| width.min(WIDTH_OF_PROSE));
+    table.set_width(width);
 }
 
 /// A table of a name and what belongs to it, without a header.

@@ -11,8 +11,8 @@ use gnarl::model::{Model, TrainingCorruption};
 use gnarl::study::Accuracy;
 use gnarl::study::summary::as_object;
 use gnarl::study::train::{
-    AugmentationReport, DepthReport, InferenceReport, InitialisationReport, LatentDistance, PolicyAccuracy, Run,
-    TrainResult, TrainStudy,
+    AugmentationReport, DepthReport, InferenceReport, InitialisationReport, KeepRun, LatentDistance, PolicyAccuracy,
+    Run, Scores, TrainResult, TrainStudy,
 };
 use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
@@ -21,6 +21,7 @@ use gnarl_graph::metrics::paired_difference;
 use gnarl_graph::{Benchmark, Error, Labels, Split};
 use serde::Serialize;
 
+use super::classes::ByClass;
 use super::influence::{Certainty, InfluenceReport};
 use super::model::{ModelArgs, ProtocolName};
 use crate::global::Global;
@@ -38,9 +39,12 @@ pub struct TrainArgs {
     /// Runs, each with its own seed and, where there are several, its own split [default: 1; of a set of graphs, its folds]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
-    /// Write the first run's model to this safetensors file
+    /// Write a run's model to this safetensors file: the first's, or as --save-run says
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+    /// Of --save: which run's model, the first or the best on its validation items [default: first]
+    #[arg(long, value_name = "WHICH", requires = "save")]
+    pub save_run: Option<KeepRun>,
     /// Put every run's learning curve into the JSON
     #[arg(long)]
     pub curves: bool,
@@ -165,6 +169,12 @@ pub struct TrainReport {
     /// Absent without labelled validation items.
     #[serde(skip_serializing_if = "Option::is_none")]
     val_accuracy: Option<Accuracy>,
+    /// On test items, per cent.
+    #[serde(flatten)]
+    scores: Scores,
+    /// The test items of all runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_class: Option<ByClass>,
     /// Median milliseconds of an epoch's training.
     epoch_ms: f64,
     seconds: f64,
@@ -255,6 +265,7 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
         seed: global.seed,
         policies: args.model.policies(&model, task),
         options: args.study.options(global.seed)?,
+        keep_run: args.save_run.unwrap_or(KeepRun::First),
         ..TrainStudy::new(model)
     };
     train(args, &study, &benchmark).map(output::Either::Right)
@@ -269,8 +280,8 @@ fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result
     if result.runs.is_empty() {
         return Err(Interrupted { finished: 0, asked }.into());
     }
-    if let (Some(file), Some(first)) = (&args.save, &result.first) {
-        first.save(file)?;
+    if let (Some(file), Some(kept)) = (&args.save, &result.kept) {
+        kept.save(file)?;
     }
     report(args, study, on, task, result, asked)
 }
@@ -296,15 +307,18 @@ fn report(
     }
     let of_sets = |value: usize| (task == Task::Graph).then_some(value);
     let own = study.model.depth.exits().map(|exits| exits.policy);
-    let saved = args.save.as_ref().filter(|_| result.first.is_some()).map(|file| file.display().to_string());
+    let names = result.kept.as_ref().map(|kept| kept.classes().to_vec());
+    let saved = args.save.as_ref().filter(|_| result.kept.is_some()).map(|file| file.display().to_string());
     Ok(TrainReport {
         data: on.name.clone(),
         model: study.model.backbone.to_string(),
         test_accuracy: result.test_accuracy()?,
         val_accuracy: result.val_accuracy()?,
+        scores: result.scores()?,
+        by_class: names.and_then(|names| Some(ByClass::new(&names, result.class_scores()?))),
         epoch_ms: result.epoch_ms(),
         seconds: result.seconds,
-        parameters: result.first.as_ref().map_or(0, |first| first.num_parameters()),
+        parameters: result.kept.as_ref().map_or(0, |kept| kept.num_parameters()),
         interrupted: result.unfinished > 0,
         unfinished_runs: result.unfinished,
         config: Config {
@@ -367,6 +381,11 @@ impl TrainReport {
         let Config { model, folds, inits, .. } = &self.config;
         let mut rows =
             vec![("test accuracy", text_of(&self.test_accuracy)), ("validation accuracy", text_of(&self.val_accuracy))];
+        let Scores { balanced_accuracy, macro_f1, roc_auc } = &self.scores;
+        if balanced_accuracy.is_some() {
+            let all = [balanced_accuracy, macro_f1, roc_auc].map(text_of);
+            rows.push(("balanced accuracy, macro F1, ROC AUC", all.join(", ")));
+        }
         match (folds, inits) {
             (Some(folds), Some(inits)) => rows.push(("folds, initialisations of each", format!("{folds}, {inits}"))),
             _ => rows.push(("runs", self.runs.len().to_string())),
@@ -470,6 +489,9 @@ const NAMES: [&str; 7] =
 impl Report for TrainReport {
     fn text(&self) -> String {
         let mut text = format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(self.rows())));
+        if let Some(table) = self.by_class.as_ref().map(ByClass::text).filter(|table| !table.is_empty()) {
+            text += &format!("\ntest items of all runs, class by class\n{table}");
+        }
         if let Some(inference) = &self.inference {
             text += &format!(
                 "\nwith {} {} against {} plainly: {}\n",

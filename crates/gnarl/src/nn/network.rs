@@ -161,6 +161,13 @@ impl Network {
         self.body.latent(&*self.propagation(propagation, pass)?, x, pass)
     }
 
+    /// The last representation of every node before class scores, without dropout and outside any gradient; `None` where scores are all there is.
+    pub fn hidden(&self, propagation: &Propagation, x: &Input) -> Result<Option<Tensor>> {
+        let weights = self.params.weights()?.detached();
+        let pass = &Pass::evaluation(&weights);
+        self.body.hidden(&*self.propagation(propagation, pass)?, x, pass)
+    }
+
     /// Puts another head in the place of its own. It has found its own scale: a factor on scores becomes one.
     pub fn set_head(&self, head: &Head) -> Result<()> {
         let Some(own) = self.head() else { crate::tensor::bail!("a network without a head to replace") };
@@ -309,6 +316,20 @@ mod tests {
             let e = config.check().unwrap_err().to_string();
             assert!(e.contains(what), "{e}");
         }
+    }
+
+    /// On a path of three, features 1, -2, 4: the first layer's sums of neighbours are -2, 5, -2, and ReLU leaves the five.
+    #[test]
+    fn what_stands_before_scores_is_the_last_hidden_layer() {
+        let config = NetworkConfig { hidden: 1, bias: false, ..NetworkConfig::new(Backbone::Gcn) };
+        let network = Network::new(&config, &Shape::new(1, 2, 0.0), 1).unwrap();
+        plant(network.params(), "layers.0.weight", &[1.0]);
+        let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &Device::Cpu).unwrap());
+        let hidden = network.hidden(&adjacency(&path()).into(), &x).unwrap().unwrap();
+        assert_eq!(hidden.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [0.0, 5.0, 0.0]);
+        let one = NetworkConfig { layers: 1, ..config };
+        let network = Network::new(&one, &Shape::new(1, 2, 0.0), 1).unwrap();
+        assert!(network.hidden(&adjacency(&path()).into(), &x).unwrap().is_none(), "one layer gives scores");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `gnarl data`: the datasets, where they are, and whether they are what they should be.
 
 pub mod check;
+pub mod convert;
 pub mod get;
 pub mod info;
 pub mod list;
@@ -8,6 +9,7 @@ pub mod list;
 use clap::Subcommand;
 
 use self::check::CheckArgs;
+use self::convert::ConvertArgs;
 use self::get::GetArgs;
 use self::info::InfoArgs;
 
@@ -22,4 +24,6 @@ pub enum DataCommand {
     Get(GetArgs),
     /// Load datasets and compare their facts with what is known about them
     Check(CheckArgs),
+    /// Write a dataset in another form, as `gnarl data convert karate mine/`
+    Convert(ConvertArgs),
 }
