@@ -3,21 +3,21 @@
 /// Of `gnarl`.
 pub const GNARL: &str = "\
 Examples:
-  gnarl                                                      a first look, on graphs that come with it
-  gnarl train --data karate --model gcn                      train and judge
-  gnarl train --data mine/ --model gcn --save m.safetensors  the same on your own files (docs/data.md)
-  gnarl advise --data mine/                                  which of the five axes are worth switching on";
+  gnarl                                                       a first look, on graphs it brings
+  gnarl train --data karate --model gcn                       train and judge
+  gnarl train --data mine/ --model gcn --save m.safetensors   your own files (docs/data.md)
+  gnarl advise --data mine/                                   which axes are worth switching on";
 
 /// Of `gnarl train`: one of each axis.
 pub const TRAIN: &str = "\
 Examples:
-  gnarl train --data cora --model gcn --runs 10              ten runs, mean and deviation
-  gnarl train --data texas --model gcn --operator cgso       operator: what messages travel by is learned
-  gnarl train --data photo --model gcn --depth admp-st       depth: every node takes the exit that suits it
-  gnarl train --data cora --model gcn --weights orthonormal  weights: no layer stretches its input
-  gnarl train --data cora --model gcn --inference robust-crf  inference: agreement over inputs nearby
-  gnarl train --data mutag --model gin --augment gratin      data: vectors drawn in latent space
-  gnarl train --data cora --model gcn --defense jaccard      a defence before the model
+  gnarl train --data cora --model gcn --runs 10               ten runs, mean and deviation
+  gnarl train --data texas --model gcn --operator cgso        operator: learned
+  gnarl train --data photo --model gcn --depth admp-st        depth: an exit for every node
+  gnarl train --data cora --model gcn --weights orthonormal   weights: nothing is stretched
+  gnarl train --data cora --model gcn --inference robust-crf  inference: over inputs nearby
+  gnarl train --data mutag --model gin --augment gratin       data: vectors drawn beside
+  gnarl train --data cora --model gcn --defense jaccard       a defence before the model
   gnarl train --data cora --model gcn --runs 10 --save m.safetensors --save-run best";
 
 /// Of `gnarl attack`.
