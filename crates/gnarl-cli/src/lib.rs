@@ -33,9 +33,9 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
-use progress::Voice;
 use commands::bench::BenchCommand;
 use commands::data::DataCommand;
+use progress::Voice;
 
 /// Runs a command line, its first word the program's name, and gives the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
@@ -106,9 +106,7 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
         }
         Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
         Some(Command::Report(args)) => output::print(global, commands::report::run(args)?),
-        Some(Command::Completions(args)) => {
-            output::print(global, commands::manual::completions(Cli::command(), args))
-        }
+        Some(Command::Completions(args)) => output::print(global, commands::manual::completions(Cli::command(), args)),
         Some(Command::Man(args)) => output::print(global, commands::manual::man(Cli::command(), args)?),
     }
 }

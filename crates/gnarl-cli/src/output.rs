@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
 use gnarl_graph::Error;
 use gnarl_graph::metrics::PairedDifference;
 use serde::Serialize;
@@ -103,6 +103,10 @@ const WIDTH_OF_PROSE: u16 = 110;
 pub fn keep_narrow(table: &mut Table) {
     let width = table.width().map_or(WIDTH_OF_PROSE, |width| width.min(WIDTH_OF_PROSE));
     table.set_width(width);
+    // A name is to be copied, not to be read.
+    if let Some(names) = table.column_mut(0) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
+    }
 }
 
 /// A table of a name and what belongs to it, without a header.

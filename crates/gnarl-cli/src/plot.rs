@@ -276,9 +276,8 @@ impl Figure for LineChart {
 /// The points that can be drawn, from left to right.
 fn finite(line: &Line) -> impl Iterator<Item = Point> + '_ {
     let finite = line.points.iter().copied().filter(|p| p.x.is_finite() && p.y.is_finite());
-    let mut points: Vec<Point> = finite
-        .map(|p| Point { band: p.band.filter(|(low, high)| low.is_finite() && high.is_finite()), ..p })
-        .collect();
+    let mut points: Vec<Point> =
+        finite.map(|p| Point { band: p.band.filter(|(low, high)| low.is_finite() && high.is_finite()), ..p }).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points.into_iter()
 }

@@ -4,7 +4,7 @@
 mod common;
 use std::path::Path;
 
-use common::{gnarl, header, json, refusal, text};
+use common::{gnarl, header, json, refusal, text, write_rings};
 
 fn path(file: &Path) -> &str {
     file.to_str().unwrap()
@@ -80,7 +80,8 @@ fn what_cannot_be_written_is_noticed_before_the_work() {
         ("advise", "--write"),
         ("attack", "--plot"),
     ] {
-        let e = refusal(&[&[command][..], &on, &[option, path(&nowhere)]].concat());
+        let method: &[&str] = if command == "certify" { &["--method", "lipschitz"] } else { &[] };
+        let e = refusal(&[&[command][..], &on, method, &[option, path(&nowhere)]].concat());
         assert!(e.starts_with(&format!("error: {option}: ")) && e.contains("there is no folder"), "{command}: {e}");
     }
     let e = refusal(&[&["train"][..], &on, &["--save", folder]].concat());
@@ -96,7 +97,8 @@ fn what_cannot_be_written_is_noticed_before_the_work() {
 #[test]
 fn sizes_beyond_any_machine_are_refused_before_they_are_allocated() {
     let train = |more: &[&str]| refusal(&[&QUICK[..5], more].concat());
-    let beyond = |e: String, what: &str| assert!(e.starts_with(&format!("error: {what}: ")) && e.contains("is beyond"), "{e}");
+    let beyond =
+        |e: String, what: &str| assert!(e.starts_with(&format!("error: {what}: ")) && e.contains("is beyond"), "{e}");
     beyond(train(&["--hidden", "18446744073709551615"]), "hidden");
     beyond(train(&["--hidden", "100000000"]), "hidden");
     beyond(train(&["--layers", "1000000"]), "layers");
@@ -226,8 +228,30 @@ fn quoted_fields_are_read() {
     let file = dir.path().join("edges.csv");
     std::fs::write(&file, "\"source\",\"target\"\n\"Doe, Jo\",\"ann\"\n\"ann\",\"bob\"\n").unwrap();
     let report = json(&["centrality", "--kind", "degree", "--data", path(&file)]);
-    assert_eq!(report["num_nodes"], 3, "{report}");
+    assert_eq!(report["nodes"], 3, "{report}");
     assert!(report.to_string().contains("Doe, Jo"));
+}
+
+/// As docs/data.md says: 60 / 20 / 20 % of the labelled nodes by the run's seed, or the file's own splits.
+#[test]
+fn a_graph_of_ones_own_is_split_as_the_docs_say() {
+    let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/data.md")).unwrap();
+    assert!(docs.contains("60 % to train on, 20 % to choose by, 20 % to test on"));
+    let dir = tempfile::tempdir().unwrap();
+    write_rings(dir.path(), &[("red", 0), ("blue", 1)], 15);
+    let args = ["train", "--model", "gcn", "--epochs", "2", "--runs", "2", "--seed", "3", "--data", path(dir.path())];
+    let report = json(&args);
+    assert_eq!(
+        [&report["runs"][0]["split"], &report["runs"][1]["split"]],
+        ["fractions-0.6-0.2-seed-3", "fractions-0.6-0.2-seed-4"]
+    );
+    let judged: u64 =
+        report["by_class"]["classes"].as_array().unwrap().iter().map(|c| c["items"].as_u64().unwrap()).sum();
+    assert_eq!(judged, 12, "a fifth of thirty nodes, twice");
+    std::fs::write(dir.path().join("splits.csv"), "node,part\nred-1,train\nblue-1,train\nred-2,val\nblue-2,test\n")
+        .unwrap();
+    let report = json(&args);
+    assert_eq!(report["runs"][0]["split"], report["runs"][1]["split"], "its own");
 }
 
 #[test]

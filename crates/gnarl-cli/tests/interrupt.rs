@@ -80,7 +80,8 @@ fn other_signals_save_like_ctrl_c() {
     let dir = tempfile::tempdir().unwrap();
     for (signal, code) in [("TERM", 143), ("HUP", 129)] {
         let file = dir.path().join(format!("{signal}.safetensors"));
-        let runs = [&TRAIN[..5], &["--runs", "100000", "--threads", "1", "--epochs", "50", "--json", "--save"]].concat();
+        let runs =
+            [&TRAIN[..5], &["--runs", "100000", "--threads", "1", "--epochs", "50", "--json", "--save"]].concat();
         let args = [&runs[..], &[file.to_str().unwrap()]].concat();
         let found = (1..6).find_map(|tries| {
             let output = ended_by(signal, &args, Duration::from_millis(700 * tries))?;

@@ -48,7 +48,8 @@ impl Demand {
     }
 
     fn check_with(&self, memory: Option<u64>, threads: usize, remedy: &str) -> Result<()> {
-        let refuse = |op: &'static str, what: String| Err(Error::argument(op, format!("{} {what}; {remedy}", self.what)));
+        let refuse =
+            |op: &'static str, what: String| Err(Error::argument(op, format!("{} {what}; {remedy}", self.what)));
         if let Some(free) = memory.filter(|&free| self.bytes.is_nan() || self.bytes > free as f64) {
             let (needed, free) = (bytes(self.bytes), bytes(free as f64));
             return refuse("memory", format!("needs at least {needed}, and {free} are free (or as {VARIABLE} says)"));

@@ -382,9 +382,7 @@ fn read_targets(file: &Path) -> gnarl_graph::Result<Targets> {
 fn check_ending(file: &Path) -> gnarl_graph::Result<()> {
     match file.extension().is_some_and(|ending| ending == "npz") {
         true => Ok(()),
-        false => {
-            Err(Error::argument("--write", format!("{}: a name that ends in .npz is expected", file.display())))
-        }
+        false => Err(Error::argument("--write", format!("{}: a name that ends in .npz is expected", file.display()))),
     }
 }
 

@@ -104,7 +104,8 @@ pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
 impl EnergyReport {
     fn chart(&self) -> LineChart {
         let point = |e: &DepthEnergy| Point { x: e.depth as f64, y: e.relative, band: None };
-        let line = |of: &OperatorEnergy| Line { name: of.model.clone(), points: of.energies.iter().map(point).collect() };
+        let line =
+            |of: &OperatorEnergy| Line { name: of.model.clone(), points: of.energies.iter().map(point).collect() };
         LineChart {
             title: format!("{}: what is left between neighbours", self.data),
             x_label: "rounds of message passing".into(),

@@ -173,7 +173,10 @@ fn write_set(folder: &Path, name: &str, set: &GraphSet) -> Result<Written> {
     for (g, graph) in set.graphs().iter().enumerate() {
         for u in 0..graph.num_nodes() as u32 {
             let _ = writeln!(indicator, "{}", g + 1);
-            graph.neighbours(u).iter().for_each(|v| _ = writeln!(arcs, "{}, {}", first + u as usize, first + *v as usize));
+            graph
+                .neighbours(u)
+                .iter()
+                .for_each(|v| _ = writeln!(arcs, "{}, {}", first + u as usize, first + *v as usize));
         }
         let labels = set.labels();
         let class = labels.get(g as u32).ok_or_else(|| Error::argument("write", format!("graph {g} has no class")))?;
@@ -225,7 +228,8 @@ mod tests {
     fn odd(sparse: bool) -> Graph {
         let values = vec![0.5, 0.0, -1.25, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-7, 0.0];
         let features = DenseMatrix::new(4, 3, values).unwrap();
-        let features = if sparse { Features::Sparse(CsrMatrix::from_dense(&features)) } else { Features::Dense(features) };
+        let features =
+            if sparse { Features::Sparse(CsrMatrix::from_dense(&features)) } else { Features::Dense(features) };
         let names = ["Doe, Jo", "ann", "say \"hi\"", "#4"].map(String::from).to_vec();
         let labels = Labels::new(vec![Some(1), None, Some(0), Some(1)], 2).unwrap();
         let split = Split::new("mine", vec![0], vec![2], vec![3]).unwrap();
@@ -250,7 +254,9 @@ mod tests {
             assert_eq!(read.node_names(), graph.node_names());
             assert_eq!(read.weighted_edges().collect::<Vec<_>>(), graph.weighted_edges().collect::<Vec<_>>());
             assert_eq!(read.features().unwrap().to_dense(), graph.features().unwrap().to_dense());
-            let classes = |g: &Graph| (0..4).map(|u| g.labels().unwrap().get(u).map(|c| g.labels().unwrap().name(c))).collect::<Vec<_>>();
+            let classes = |g: &Graph| {
+                (0..4).map(|u| g.labels().unwrap().get(u).map(|c| g.labels().unwrap().name(c))).collect::<Vec<_>>()
+            };
             assert_eq!(classes(&read), classes(&graph));
             let split = read.split("mine").unwrap();
             assert_eq!((split.train(), split.val(), split.test()), (&[0][..], &[2][..], &[3][..]));
@@ -285,7 +291,8 @@ mod tests {
             let values = kinds.iter().flat_map(|&k| (0..3).map(move |i| if i == k { 1.0 } else { 0.0 })).collect();
             Features::Dense(DenseMatrix::new(kinds.len(), 3, values).unwrap())
         };
-        let triangle = Graph::from_edges(3, [(0, 1), (1, 2), (0, 2)]).unwrap().0.with_features(one_hot(&[0, 2, 1])).unwrap();
+        let triangle =
+            Graph::from_edges(3, [(0, 1), (1, 2), (0, 2)]).unwrap().0.with_features(one_hot(&[0, 2, 1])).unwrap();
         let pair = Graph::from_edges(2, [(0, 1)]).unwrap().0.with_features(one_hot(&[1, 1])).unwrap();
         let labels = Labels::new(vec![Some(0), Some(1)], 2).unwrap().with_names(vec!["-1".into(), "1".into()]).unwrap();
         let set = GraphSet::new(vec![triangle, pair], labels, Some(3)).unwrap();

@@ -116,8 +116,9 @@ impl OneClass {
 
 /// The mean over the classes that occur, and do not alone, of the area under the curve of their probability.
 fn one_against_others(truth: &[u32], probabilities: &DenseMatrix<f32>, num_classes: usize) -> Option<f64> {
-    let areas = (0..num_classes.min(probabilities.num_cols()))
-        .filter_map(|class| area(truth.iter().enumerate().map(|(i, &c)| (probabilities.row(i)[class], c as usize == class))));
+    let areas = (0..num_classes.min(probabilities.num_cols())).filter_map(|class| {
+        area(truth.iter().enumerate().map(|(i, &c)| (probabilities.row(i)[class], c as usize == class)))
+    });
     let areas: Vec<f64> = areas.collect();
     (!areas.is_empty()).then(|| areas.iter().sum::<f64>() / areas.len() as f64)
 }

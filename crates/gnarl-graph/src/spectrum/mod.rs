@@ -25,7 +25,8 @@ pub use self::markov::{
     markov_symmetric, moments,
 };
 pub use self::report::{
-    CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport, num_parts, report, report_watched,
+    CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport, num_parts, report,
+    report_watched,
 };
 
 /// Graphs with known spectra, and random ones.

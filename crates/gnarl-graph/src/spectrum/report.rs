@@ -224,7 +224,8 @@ fn spectra(
         problems.push(("M", markov_symmetric(graph, v)?));
     }
     let full = components(graph).sizes().iter().all(|&size| size <= settings.full_up_to);
-    let solved: Vec<Result<Ends>> = problems.par_iter().map(|(_, matrix)| Ends::find(matrix, full, (settings, on_part))).collect();
+    let solved: Vec<Result<Ends>> =
+        problems.par_iter().map(|(_, matrix)| Ends::find(matrix, full, (settings, on_part))).collect();
     let mut ends = Vec::with_capacity(solved.len());
     for ((name, _), found) in problems.iter().zip(solved) {
         ends.push(unless_unfinished(&format!("spectrum of {name}"), found, notes)?.unwrap_or_default());
@@ -499,6 +500,24 @@ mod tests {
 
     fn row<'a>(report: &'a SpectrumReport, name: &str) -> &'a Inequality {
         report.inequalities.iter().find(|i| i.name == name).unwrap_or_else(|| panic!("no {name}"))
+    }
+
+    /// Whatever the graph: connected or in parts, small or too large for every eigenvalue.
+    #[test]
+    fn every_part_is_told_of() {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        let connected = crate::generate::barabasi_albert(60, 3, 1).unwrap();
+        let parts = crate::generate::erdos_renyi(60, 0.02, 1).unwrap();
+        for (graph, full_up_to) in [(&connected, 100), (&connected, 10), (&parts, 100)] {
+            for centrality in [Centrality::Degree, Centrality::Core] {
+                let told = AtomicU64::new(0);
+                let settings = ReportSettings { full_up_to, ..ReportSettings::default() };
+                let on_part = || _ = told.fetch_add(1, Ordering::Relaxed);
+                let watched = report_watched(graph, centrality, &settings, &on_part).unwrap();
+                assert_eq!(told.into_inner(), num_parts(centrality), "{centrality} up to {full_up_to}");
+                assert_eq!(watched.notes, report(graph, centrality, &settings).unwrap().notes);
+            }
+        }
     }
 
     #[test]

@@ -346,7 +346,8 @@ mod tests {
     /// Lines that nobody asked for are not collected: the program is held up after a few.
     #[test]
     fn lines_without_end_are_not_collected() {
-        let model = start(&format!("{HELLO} while :; do echo '{{\"scores\": [[1, 2], [1, 2], [1, 2]]}}'; done")).unwrap();
+        let model =
+            start(&format!("{HELLO} while :; do echo '{{\"scores\": [[1, 2], [1, 2], [1, 2]]}}'; done")).unwrap();
         assert!(model.scores(&path()).is_ok());
         let longest = AtomicUsize::new(5);
         let mut text = "abc\nabcde\nabcd".as_bytes();

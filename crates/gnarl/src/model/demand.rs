@@ -77,7 +77,8 @@ impl Plan {
         match least * BYTES_OF_VALUE <= bytes as f64 {
             true => Ok(()),
             false => {
-                let what = format!("it claims at least {least:.0} parameters, which a file of {bytes} bytes cannot hold");
+                let what =
+                    format!("it claims at least {least:.0} parameters, which a file of {bytes} bytes cannot hold");
                 Err(Error::argument("model", what).into())
             }
         }
@@ -155,7 +156,10 @@ mod tests {
         let gcn = Model::new(Backbone::Gcn);
         assert_eq!(check(gcn, 10.0, 1000.0), Ok(()));
         // A million by a million, 200 times, in sixteen bytes each.
-        let wide = Model { network: crate::model::NetworkOptions { layers: Some(202), ..gcn.hidden(1_000_000).network }, ..gcn };
+        let wide = Model {
+            network: crate::model::NetworkOptions { layers: Some(202), ..gcn.hidden(1_000_000).network },
+            ..gcn
+        };
         let e = check(wide, 1.0, 0.0).unwrap_err();
         assert!(e.starts_with("memory: gcn on karate needs at least 3201 TB, and ") && e.ends_with(NARROWER), "{e}");
         let e = check(gcn, 1e12, 0.0).unwrap_err();

@@ -1,7 +1,7 @@
 //! [`Fitted`]: a model with everything it needs to answer.
 
-use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::dataset::Task;
+use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::{Content, Dataset, DenseMatrix, Error as GraphError, Graph, GraphSet, Labels, Part, Split};
 use rayon::prelude::*;
 

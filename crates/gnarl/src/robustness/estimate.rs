@@ -421,6 +421,33 @@ mod tests {
             .unwrap()
     }
 
+    /// Every sample is told of, by both ways; stopped after ten, nothing is concluded from them.
+    #[test]
+    fn samples_are_told_of_and_can_be_stopped() {
+        use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+        let (graph, settings) = (random_graph(), features(Norm::L2, 0.5, 200));
+        let outside = FromFn { num_classes: 2, function: linear };
+        let models: [&dyn Classifier; 2] = [&network(Backbone::Gcn), &outside];
+        for model in models {
+            for (most, finished) in [(usize::MAX, true), (10, false)] {
+                let (told, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+                let on_samples = |count: usize| {
+                    if told.fetch_add(count, Ordering::Relaxed) + count >= most {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                };
+                let watch = SampleWatch { on_samples: &on_samples, stop: &stop };
+                let found = estimate_watched(model, &graph, &settings, watch).unwrap();
+                assert_eq!(found.is_some(), finished);
+                let told = told.load(Ordering::Relaxed);
+                assert!(if finished { told == 200 } else { (10..200).contains(&told) }, "{told}");
+            }
+        }
+        let e = settings.clone();
+        let e = Settings { samples: 2_000_000, ..e }.check(&graph).unwrap_err().to_string();
+        assert!(e.starts_with("samples: 2000000 is beyond 1000000"), "{e}");
+    }
+
     /// One coordinate of a uniform point of the ball in three dimensions: `P(|z| <= t) = (3t - t³) / 2`, `E|z| = 3/8`. The
     /// probabilities move by `0.4 |z| sqrt 2`, which is divided by 2.
     #[test]

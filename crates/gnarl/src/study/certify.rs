@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
-use gnarl_graph::limits::{MOST, check_count};
 use gnarl_graph::dataset::Benchmark;
+use gnarl_graph::limits::{MOST, check_count};
 use gnarl_graph::{Content, CsrMatrix, Error, Features, Graph, named};
 use rayon::prelude::*;
 use serde::Serialize;

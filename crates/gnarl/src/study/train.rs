@@ -148,7 +148,8 @@ impl Rank {
 
     /// Whatever the order in which they are looked at, the same run is before all others.
     fn is_before(&self, other: &Self) -> bool {
-        (other.val_accuracy, self.place).partial_cmp(&(self.val_accuracy, other.place)) == Some(std::cmp::Ordering::Less)
+        (other.val_accuracy, self.place).partial_cmp(&(self.val_accuracy, other.place))
+            == Some(std::cmp::Ordering::Less)
     }
 }
 
