@@ -147,7 +147,7 @@ fn a_file_that_claims_more_than_it_holds_is_refused() {
         assert!(text.contains(from), "{text}");
         head["__metadata__"]["gnarl"] = text.replace(from, to).into();
         let mut written = serde_json::to_vec(head).unwrap();
-        while written.len() % 8 != 0 {
+        while !written.len().is_multiple_of(8) {
             written.push(b' ');
         }
         let bytes = [&(written.len() as u64).to_le_bytes()[..], &written, &saved[data..]].concat();
@@ -196,6 +196,8 @@ fn errors_speak_of_no_function() {
         &["attack", "--model", "gcn", "--data", &edges],
         &["axes", "--model", "gcn", "--data", &edges],
         &["energy", "--data", &edges],
+        &["centrality", "--data", "karate", "--kind", "walks:900"],
+        &["centrality", "--data", &edges, "--kind", "walks:4000000000"],
     ] {
         let e = refusal(args).replace(&folder, "");
         assert!(!e.contains("::") && !e.contains('_'), "{args:?}: {e}");

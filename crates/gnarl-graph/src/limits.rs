@@ -47,6 +47,20 @@ impl Demand {
         self.check_with(memory(), rayon::current_num_threads(), remedy)
     }
 
+    /// Refuses what needs more memory than `most`, however much there is.
+    pub fn check_within(&self, most: u64, remedy: &str) -> Result<()> {
+        match self.bytes <= most as f64 {
+            true => Ok(()),
+            false => {
+                let (needed, most) = (bytes(self.bytes), bytes(most as f64));
+                Err(Error::argument(
+                    "memory",
+                    format!("{} needs about {needed}, more than {most}; {remedy}", self.what),
+                ))
+            }
+        }
+    }
+
     fn check_with(&self, memory: Option<u64>, threads: usize, remedy: &str) -> Result<()> {
         let refuse =
             |op: &'static str, what: String| Err(Error::argument(op, format!("{} {what}; {remedy}", self.what)));
@@ -138,6 +152,9 @@ mod tests {
             "memory: gcn on karate needs at least 3.0 GB, and 2.1 GB are free (or as GNARL_MEMORY says); take fewer columns"
         );
         assert!(demand.check_with(None, 1, "fewer").is_ok(), "a system that does not tell");
+        assert!(demand.check_within(3_000_000_000, "fewer").is_ok());
+        let e = demand.check_within(2_000_000_000, "take fewer").unwrap_err().to_string();
+        assert_eq!(e, "memory: gcn on karate needs about 3.0 GB, more than 2.0 GB; take fewer");
         assert!(Demand::new("x").and_bytes(f64::INFINITY).check_with(Some(u64::MAX), 1, "y").is_err());
         assert!(Demand::new("x").and_bytes(f64::NAN).check_with(Some(u64::MAX), 1, "y").is_err());
     }
