@@ -9,6 +9,7 @@ if [ ! -x .venv/bin/python ]; then
 fi
 .venv/bin/pip install --quiet --requirement requirements.txt
 .venv/bin/python make.py
+.venv/bin/python make_classes.py
 .venv/bin/python make_communities.py
 .venv/bin/python make_mixtures.py
 .venv/bin/python make_transport.py

@@ -15,6 +15,7 @@ use crate::commands::certify::CertifyArgs;
 use crate::commands::cluster::ClusterArgs;
 use crate::commands::data::DataCommand;
 use crate::commands::energy::EnergyArgs;
+use crate::commands::manual::{CompletionsArgs, ManArgs};
 use crate::commands::plan::PlanArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::report::ReportArgs;
@@ -22,11 +23,13 @@ use crate::commands::reproduce::ReproduceArgs;
 use crate::commands::robustness::RobustnessArgs;
 use crate::commands::spectrum::SpectrumArgs;
 use crate::commands::train::TrainArgs;
+use crate::examples;
 use crate::global::Global;
+use crate::plot;
 
 /// Graph neural networks and what decides how well they work. Without a command: a handful of models on an embedded graph.
 #[derive(Debug, Parser)]
-#[command(name = "gnarl", version, max_term_width = 100)]
+#[command(name = "gnarl", version, max_term_width = 100, after_help = examples::GNARL)]
 pub struct Cli {
     /// Options of every command.
     #[command(flatten)]
@@ -46,36 +49,83 @@ pub enum Command {
     #[command(subcommand)]
     Data(DataCommand),
     /// How central each node is
+    #[command(after_help = examples::CENTRALITY)]
     Centrality(CentralityArgs),
     /// Eigenvalues of classical and centrality operators, the gap, the Cheeger constant and the bounds between them
+    #[command(after_help = examples::SPECTRUM)]
     Spectrum(SpectrumArgs),
     /// Dirichlet energy by depth: how much difference between neighbours SGC and CSGC leave
+    #[command(after_help = examples::ENERGY)]
     Energy(EnergyArgs),
     /// Find communities and compare them with the truth
+    #[command(after_help = examples::CLUSTER)]
     Cluster(ClusterArgs),
     /// Train a model and say how well it does
+    #[command(after_help = examples::TRAIN)]
     Train(Box<TrainArgs>),
     /// Change a graph within a budget and see how many answers of a model turn wrong
+    #[command(after_help = examples::ATTACK)]
     Attack(Box<AttackArgs>),
     /// Which axes are worth switching on for a dataset, without a look at test labels
+    #[command(after_help = examples::ADVISE)]
     Advise(Box<AdviseArgs>),
     /// A plain model against each axis switched on, every pair of axes, and all of them
+    #[command(after_help = examples::AXES)]
     Axes(Box<AxesArgs>),
     /// What training on a graph of some size takes: memory and time, on the whole graph, sampled, and with workers
     Plan(PlanArgs),
     /// Classes by a saved model
+    #[command(after_help = examples::PREDICT)]
     Predict(PredictArgs),
     /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds
+    #[command(after_help = examples::ROBUSTNESS)]
     Robustness(Box<RobustnessArgs>),
     /// What no attacker within a radius can change of a trained model's answers: certificates
+    #[command(after_help = examples::CERTIFY)]
     Certify(Box<CertifyArgs>),
     /// How long things take here
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Run tables of the thesis and print our figures beside them
+    #[command(after_help = examples::REPRODUCE)]
     Reproduce(ReproduceArgs),
     /// What holds of the thesis: every claim with a verdict, every table, on one page
     Report(ReportArgs),
+    /// What a shell needs to complete commands and options, as `source <(gnarl completions bash)`
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions(CompletionsArgs),
+    /// Write pages for `man`, one for each command
+    #[command(after_help = examples::MAN)]
+    Man(ManArgs),
+}
+
+impl Command {
+    /// The files that it was told to write, by the options that named them; of a stem the picture, for all that begin with it.
+    pub fn places(&self) -> Vec<(&'static str, PathBuf)> {
+        let file = |option, path: &Option<PathBuf>| path.clone().map(|path| (option, path));
+        let stem = |option, path: &Option<PathBuf>| path.as_deref().map(|stem| (option, plot::picture(stem)));
+        let places: Vec<Option<_>> = match self {
+            Command::Data(_) | Command::Bench(_) | Command::Reproduce(_) => vec![],
+            Command::Completions(_) | Command::Man(_) => vec![],
+            Command::Report(args) => vec![file("--markdown", &args.markdown)],
+            Command::Centrality(args) => vec![file("--output", &args.output)],
+            Command::Spectrum(args) => vec![stem("--plot", &args.plot)],
+            Command::Energy(args) => vec![file("--output", &args.output), stem("--plot", &args.plot)],
+            Command::Cluster(args) => vec![file("--output", &args.output)],
+            Command::Train(args) => vec![
+                file("--save", &args.save),
+                stem("--influence", &args.study.influence),
+                stem("--histograms", &args.study.histograms),
+            ],
+            Command::Attack(args) => vec![file("--write", &args.write), stem("--plot", &args.plot)],
+            Command::Advise(args) => vec![file("--write", &args.write)],
+            Command::Axes(args) => vec![file("--write", &args.write)],
+            Command::Predict(args) => vec![file("--output", &args.output), file("--embeddings", &args.embeddings)],
+            Command::Robustness(args) => vec![stem("--output", &args.output)],
+            Command::Certify(args) => vec![stem("--output", &args.output), file("--nodes", &args.nodes)],
+        };
+        places.into_iter().flatten().collect()
+    }
 }
 
 /// Answers a command line that clap did not accept: help and version as asked, anything else in one line.
@@ -122,6 +172,39 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// The words of an example, as a shell would pass them: what follows two spaces is prose.
+    fn words(line: &str) -> Vec<&str> {
+        let command = line.trim().split("  ").next().unwrap_or_default();
+        command.split(" > ").next().unwrap_or_default().split(' ').collect()
+    }
+
+    #[test]
+    fn every_example_of_the_help_is_understood() {
+        let mut open = vec![Cli::command()];
+        let (mut seen, mut without) = (0, Vec::new());
+        while let Some(command) = open.pop() {
+            let help = command.get_after_help().map(|help| help.to_string()).unwrap_or_default();
+            for line in help.lines().filter(|line| line.starts_with("  gnarl")) {
+                assert!(line.chars().count() <= 98, "wraps: {line}");
+                if let Err(e) = Cli::try_parse_from(words(line)) {
+                    panic!("{line}: {e}");
+                }
+                seen += 1;
+            }
+            if help.is_empty() && command.get_subcommands().next().is_none() {
+                without.push(command.get_name().to_string());
+            }
+            open.extend(command.get_subcommands().cloned());
+        }
+        assert!(seen >= 30, "{seen}");
+        without.sort();
+        let plain = ["check", "convert", "epoch", "get", "growth", "inference", "info", "list", "report"];
+        assert_eq!(without, plain, "commands without an example");
+        for section in gnarl::model::Model::sections().iter().filter_map(|section| section.axis) {
+            assert!(examples::TRAIN.contains(&format!("--{section} ")), "{section} has no example");
+        }
     }
 
     #[test]

@@ -15,6 +15,12 @@ pub struct Global {
     /// Print one JSON object on standard output, and nothing else there
     #[arg(long, global = true)]
     pub json: bool,
+    /// Print nothing but errors and what --json asks for; files are written all the same
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say on standard error how long each part took
+    #[arg(long, short, global = true)]
+    pub verbose: bool,
     /// What every random choice starts from: the same seed gives the same result
     #[arg(long, global = true, value_name = "N", default_value_t = 0)]
     pub seed: u64,

@@ -3,6 +3,7 @@
 //! | file | what belongs there |
 //! | --- | --- |
 //! | `args` | what the user may type, and the one line they get when it is wrong |
+//! | `examples` | what stands at the foot of every command's help |
 //! | `commands/` | one file per command: from arguments to a report |
 //! | `output` | a report as tables or as one JSON object |
 //! | `html` | pages that need nothing but a browser |
@@ -15,6 +16,7 @@
 
 mod args;
 mod commands;
+mod examples;
 mod global;
 mod html;
 mod interrupt;
@@ -25,13 +27,15 @@ mod progress;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::time::Instant;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
 use commands::bench::BenchCommand;
 use commands::data::DataCommand;
+use progress::Voice;
 
 /// What a program does to its allocator when a graph lies on disk because it is large.
 static ON_LARGE: std::sync::OnceLock<fn()> = std::sync::OnceLock::new();
@@ -49,10 +53,18 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     };
     // The command itself runs on one of the pool's threads: it then takes part in its own parallel work instead of
     // sleeping through it, which costs two task switches each time.
-    match start(cli.global.threads).and_then(|pool| pool.install(|| command(&cli))) {
+    progress::speak(match (cli.global.quiet, cli.global.verbose) {
+        (true, _) => Voice::Quiet,
+        (false, true) => Voice::Verbose,
+        (false, false) => Voice::Usual,
+    });
+    let started = Instant::now();
+    let code = match start(cli.global.threads).and_then(|pool| pool.install(|| command(&cli))) {
         Ok(()) => 0,
         Err(error) => fail(&error),
-    }
+    };
+    progress::took("all", started);
+    code
 }
 
 /// Starts the threads that every parallel part of the library runs on.
@@ -70,6 +82,9 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
         let what = "--out before a command does not apply; commands that write files take their own after their name";
         return Err(gnarl_graph::Error::argument("gnarl", what).into());
     }
+    for (option, file) in cli.command.iter().flat_map(Command::places) {
+        output::check_place(option, &file)?;
+    }
     match &cli.command {
         None => output::print(global, commands::demo::run(global, cli.out.as_deref())?),
         Some(Command::Data(data)) => match data {
@@ -78,6 +93,7 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
             DataCommand::Get(args) => output::print(global, commands::data::get::run(global, args)?),
             DataCommand::Check(args) => output::print(global, commands::data::check::run(global, args)?),
             DataCommand::Import(args) => output::print(global, commands::data::import::run(global, args)?),
+            DataCommand::Convert(args) => output::print(global, commands::data::convert::run(global, args)?),
         },
         Some(Command::Centrality(args)) => output::print(global, commands::centrality::run(global, args)?),
         Some(Command::Spectrum(args)) => output::print(global, commands::spectrum::run(global, args)?),
@@ -100,6 +116,8 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
         }
         Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
         Some(Command::Report(args)) => output::print(global, commands::report::run(args)?),
+        Some(Command::Completions(args)) => output::print(global, commands::manual::completions(Cli::command(), args)),
+        Some(Command::Man(args)) => output::print(global, commands::manual::man(Cli::command(), args)?),
     }
 }
 
@@ -123,7 +141,7 @@ fn fail(error: &anyhow::Error) -> u8 {
             None => 2,
         },
     };
-    let code = if error.downcast_ref::<interrupt::Interrupted>().is_some() { interrupt::EXIT_CODE } else { code };
+    let code = if error.downcast_ref::<interrupt::Interrupted>().is_some() { interrupt::exit_code() } else { code };
     // Standard error may be closed: then there is nobody to tell.
     let _ = writeln!(std::io::stderr(), "error: {}", one_line(error));
     code

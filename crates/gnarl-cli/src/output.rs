@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+use gnarl_graph::Error;
 use gnarl_graph::metrics::PairedDifference;
 use serde::Serialize;
 
@@ -53,7 +54,7 @@ pub fn print(global: &Global, report: impl Report) -> anyhow::Result<()> {
     if global.json {
         serde_json::to_writer_pretty(&mut out, &report).map_err(std::io::Error::from)?;
         out.write_all(b"\n")?;
-    } else {
+    } else if !global.quiet {
         out.write_all(report.text().as_bytes())?;
     }
     out.flush()?;
@@ -70,6 +71,17 @@ pub fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> gnarl_graph::Resul
     gnarl_graph::files::write_atomically(file, content)
 }
 
+/// Fails for a file that could not be written, before hours are spent on what it is for; `option` is what named it.
+pub fn check_place(option: &str, file: &Path) -> gnarl_graph::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let refuse = |what: String| Err(Error::setting(option, what));
+    match (file.is_dir(), folder.is_dir()) {
+        (true, _) => refuse(format!("{} is a folder; name a file", file.display())),
+        (_, false) => refuse(format!("{}: there is no folder {}", file.display(), folder.display())),
+        _ => gnarl_graph::files::check_writable(file).or_else(|e| refuse(e.to_string())),
+    }
+}
+
 /// A table with a ruled header. Columns whose header starts with `>` hold numbers and stand to the right.
 pub fn table(headers: &[&str]) -> Table {
     let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -82,6 +94,19 @@ pub fn table(headers: &[&str]) -> Table {
         }
     }
     table
+}
+
+/// Columns of a table of prose where no terminal says how wide it is.
+const WIDTH_OF_PROSE: u16 = 110;
+
+/// Wraps a table of long words and sentences also where its reader is no terminal, and in one that is very wide.
+pub fn keep_narrow(table: &mut Table) {
+    let width = table.width().map_or(WIDTH_OF_PROSE, |width| width.min(WIDTH_OF_PROSE));
+    table.set_width(width);
+    // A name is to be copied, not to be read.
+    if let Some(names) = table.column_mut(0) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
+    }
 }
 
 /// A table of a name and what belongs to it, without a header.

@@ -40,6 +40,11 @@ fn with_ending(stem: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// The vector drawing of that stem.
+pub fn picture(stem: &Path) -> PathBuf {
+    with_ending(stem, ".svg")
+}
+
 /// Writes the numbers as `stem.csv` and the figure beside them, and returns the names of all three.
 pub fn write_with_table(figure: &impl Figure, csv: String, stem: &Path) -> anyhow::Result<Vec<String>> {
     let table = with_ending(stem, ".csv");
@@ -50,7 +55,7 @@ pub fn write_with_table(figure: &impl Figure, csv: String, stem: &Path) -> anyho
 
 /// Writes `stem.svg` and `stem.png` and returns their names.
 pub fn write(figure: &impl Figure, stem: &Path) -> anyhow::Result<[PathBuf; 2]> {
-    let files = [with_ending(stem, ".svg"), with_ending(stem, ".png")];
+    let files = [picture(stem), with_ending(stem, ".png")];
     output::write_whole(&files[0], svg(figure)?)?;
     output::write_whole(&files[1], png(figure)?)?;
     Ok(files)
@@ -208,7 +213,7 @@ pub struct Point {
 pub struct Line {
     /// In the legend.
     pub name: String,
-    /// From left to right.
+    /// In any order; they are drawn from left to right.
     pub points: Vec<Point>,
 }
 
@@ -246,11 +251,19 @@ impl Figure for LineChart {
             let colour = colour(i);
             let (lower, upper): (Vec<_>, Vec<_>) =
                 finite(line).filter_map(|p| p.band.map(|(low, high)| ((p.x, low), (p.x, high)))).unzip();
+            // A band of one point is a stroke, and a line of one a dot.
+            if let ([low], [high]) = (&lower[..], &upper[..]) {
+                chart.draw_series([PathElement::new([*low, *high], colour.mix(0.5).stroke_width(2 * scale))])?;
+            }
             let outline: Vec<(f64, f64)> = lower.into_iter().chain(upper.into_iter().rev()).collect();
-            if !outline.is_empty() {
+            if outline.len() > 2 {
                 chart.draw_series([Polygon::new(outline, colour.mix(0.2).filled())])?;
             }
-            chart.draw_series(LineSeries::new(finite(line).map(|p| (p.x, p.y)), colour.stroke_width(2 * scale)))?;
+            let points: Vec<(f64, f64)> = finite(line).map(|p| (p.x, p.y)).collect();
+            if let [alone] = points[..] {
+                chart.draw_series([Circle::new(alone, 4 * scale, colour.filled())])?;
+            }
+            chart.draw_series(LineSeries::new(points, colour.stroke_width(2 * scale)))?;
             let (unit, at) = (scale as i32, (40 + 20 * i as i32) * scale as i32);
             key.draw(&PathElement::new([(0, at), (18 * unit, at)], colour.stroke_width(2 * scale)))?;
             let style = letters(scale).pos(Pos::new(HPos::Left, VPos::Center));
@@ -260,12 +273,13 @@ impl Figure for LineChart {
     }
 }
 
+/// The points that can be drawn, from left to right.
 fn finite(line: &Line) -> impl Iterator<Item = Point> + '_ {
-    line.points
-        .iter()
-        .copied()
-        .filter(|p| p.x.is_finite() && p.y.is_finite())
-        .map(|p| Point { band: p.band.filter(|(low, high)| low.is_finite() && high.is_finite()), ..p })
+    let finite = line.points.iter().copied().filter(|p| p.x.is_finite() && p.y.is_finite());
+    let mut points: Vec<Point> =
+        finite.map(|p| Point { band: p.band.filter(|(low, high)| low.is_finite() && high.is_finite()), ..p }).collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points.into_iter()
 }
 
 /// The ends of some values, apart even where all are one or there are none.

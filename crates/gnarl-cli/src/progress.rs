@@ -1,7 +1,8 @@
-//! Signs of life on standard error: only on a terminal, and only once a job has taken a second.
+//! Signs of life on standard error: only on a terminal, and only once a job has taken a second; and where asked for, how long parts took.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -13,9 +14,52 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two frames of a spinner.
 const FRAME: Duration = Duration::from_millis(100);
 
+/// How much is said on standard error beside errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Voice {
+    /// Nothing.
+    Quiet,
+    /// Bars and spinners, on a terminal.
+    Usual,
+    /// The same, and how long each part took, wherever it goes.
+    Verbose,
+}
+
+static VOICE: AtomicU8 = AtomicU8::new(Voice::Usual as u8);
+
+/// Sets how much is said.
+pub fn speak(voice: Voice) {
+    VOICE.store(voice as u8, Ordering::Relaxed);
+}
+
+fn is(voice: Voice) -> bool {
+    VOICE.load(Ordering::Relaxed) == voice as u8
+}
+
+/// Whether there is somebody to show a bar to.
+fn is_watched() -> bool {
+    !is(Voice::Quiet) && std::io::stderr().is_terminal()
+}
+
+/// Says how long a part took, where that is asked for.
+pub fn took(what: &str, started: Instant) {
+    if is(Voice::Verbose) {
+        // Standard error may be closed: then there is nobody to tell.
+        let _ = writeln!(std::io::stderr(), "{what}: {:.3} s", started.elapsed().as_secs_f64());
+    }
+}
+
 /// Runs a job, with a spinner beside `what` if it takes long.
 pub fn during<T>(what: &str, job: impl FnOnce() -> T) -> T {
-    if !std::io::stderr().is_terminal() {
+    let started = Instant::now();
+    let result = spinning(what, job);
+    took(what, started);
+    result
+}
+
+fn spinning<T>(what: &str, job: impl FnOnce() -> T) -> T {
+    if !is_watched() {
         return job();
     }
     let (done, waiting) = channel::<()>();
@@ -36,9 +80,36 @@ pub fn during<T>(what: &str, job: impl FnOnce() -> T) -> T {
     })
 }
 
+/// A bar over a known number of steps, and when it began.
+pub struct Steps {
+    bar: ProgressBar,
+    what: String,
+    started: Instant,
+}
+
+impl Steps {
+    /// Takes the bar away, and says how long it was there where that is asked for.
+    pub fn finish_and_clear(&self) {
+        self.bar.finish_and_clear();
+        took(&self.what, self.started);
+    }
+}
+
+impl std::ops::Deref for Steps {
+    type Target = ProgressBar;
+
+    fn deref(&self) -> &ProgressBar {
+        &self.bar
+    }
+}
+
 /// A bar over a known number of steps; hidden where standard error is not a terminal.
-pub fn steps(what: &str, total: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+pub fn steps(what: &str, total: u64) -> Steps {
+    Steps { bar: bar(what, total), what: what.to_string(), started: Instant::now() }
+}
+
+fn bar(what: &str, total: u64) -> ProgressBar {
+    if !is_watched() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::new(total).with_message(what.to_string());
@@ -50,7 +121,7 @@ pub fn steps(what: &str, total: u64) -> ProgressBar {
 
 /// A bar over the cells of a table; hidden where standard error is not a terminal.
 pub fn cells(what: &str) -> ProgressBar {
-    let bar = steps(what, 0);
+    let bar = bar(what, 0);
     if let Ok(style) = ProgressStyle::with_template("{prefix} {bar:30} {pos}/{len} cells, {msg}") {
         bar.set_style(style);
     }
@@ -103,7 +174,7 @@ impl Bar {
 impl Progress for Bars {
     fn begin(&self, file: &str, total: Option<u64>) {
         self.end();
-        if std::io::stderr().is_terminal() {
+        if is_watched() {
             let bar = Bar { file: file.to_string(), total, received: 0, started: Instant::now(), shown: None };
             *self.lock() = Some(bar);
         }

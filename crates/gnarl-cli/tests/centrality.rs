@@ -57,7 +57,7 @@ fn every_value_goes_to_a_csv_file() {
 
     let nowhere = dir.path().join("no/such/folder.csv");
     let e = refusal(&["centrality", "--data", "karate", "--kind", "core", "--output", nowhere.to_str().unwrap()]);
-    assert!(e.contains("folder.csv: ") && e.matches("No such file").count() == 1, "{e}");
+    assert!(e.contains("--output: ") && e.contains("folder.csv: there is no folder"), "{e}");
     let folder = dir.path().join("folder");
     std::fs::create_dir(&folder).unwrap();
     let e = refusal(&["centrality", "--data", "karate", "--kind", "core", "--output", folder.to_str().unwrap()]);

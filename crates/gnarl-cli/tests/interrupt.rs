@@ -1,4 +1,4 @@
-//! Ctrl-C: what was finished counts, the exit code is 130.
+//! Ctrl-C, and what a system that goes down sends: what was finished counts, the exit code says by what it was ended.
 #![cfg(unix)]
 
 mod common;
@@ -10,6 +10,11 @@ use common::one_object;
 
 /// Runs the program and interrupts it after so long. `None` where the signal came before anything listened for it, or too late.
 fn interrupted(args: &[&str], after: Duration) -> Option<Output> {
+    ended_by("INT", args, after)
+}
+
+/// The same by another signal.
+fn ended_by(signal: &str, args: &[&str], after: Duration) -> Option<Output> {
     let child = Command::new(assert_cmd::cargo::cargo_bin!("gnarl"))
         .args(args)
         .stdout(Stdio::piped())
@@ -18,7 +23,7 @@ fn interrupted(args: &[&str], after: Duration) -> Option<Output> {
         .unwrap();
     std::thread::sleep(after);
     let pid = child.id().to_string();
-    Command::new("kill").args(["-INT", &pid]).stderr(Stdio::null()).status().unwrap();
+    Command::new("kill").args([&format!("-{signal}"), &pid]).stderr(Stdio::null()).status().unwrap();
     let output = child.wait_with_output().unwrap();
     (output.status.signal().is_none() && !output.status.success()).then_some(output)
 }
@@ -67,4 +72,36 @@ fn finished_runs_alone_count() {
         assert_eq!((&run["seed"], &run["test_accuracy"]), (&same["seed"], &same["test_accuracy"]));
         assert_eq!(run["trained"][0]["epochs"], 1500);
     }
+}
+
+/// What a system sends before it goes down, and a terminal that closes: what is finished is reported and saved.
+#[test]
+fn other_signals_save_like_ctrl_c() {
+    let dir = tempfile::tempdir().unwrap();
+    for (signal, code) in [("TERM", 143), ("HUP", 129)] {
+        let file = dir.path().join(format!("{signal}.safetensors"));
+        let runs =
+            [&TRAIN[..5], &["--runs", "100000", "--threads", "1", "--epochs", "50", "--json", "--save"]].concat();
+        let args = [&runs[..], &[file.to_str().unwrap()]].concat();
+        let found = (1..6).find_map(|tries| {
+            let output = ended_by(signal, &args, Duration::from_millis(700 * tries))?;
+            (!output.stdout.is_empty()).then_some(output)
+        });
+        let output = found.expect("ended after the first run");
+        assert_eq!(output.status.code(), Some(code));
+        let report = one_object(&String::from_utf8(output.stdout).unwrap());
+        assert_eq!(report["interrupted"], true);
+        assert!(one_line(&output.stderr).starts_with("error: interrupted: "));
+        assert!(file.is_file(), "{signal}: the first model is saved");
+    }
+}
+
+/// A hundred thousand samples: the first Ctrl-C ends them.
+#[test]
+fn samples_end_with_the_first_interrupt() {
+    let args = ["robustness", "--data", "csbm", "--model", "gcn", "--epochs", "2", "--samples", "1000000", "--json"];
+    let output =
+        (1..6).find_map(|tries| interrupted(&args, Duration::from_millis(900 * tries))).expect("interrupted in time");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(130), &b""[..]));
+    assert_eq!(one_line(&output.stderr), "error: interrupted: 0 of 2 runs were finished; the others do not count\n");
 }

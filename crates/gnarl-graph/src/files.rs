@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 
 /// Writes a file under a temporary name beside it and renames: a reader sees the old file or the new one, never half of it,
-/// and a failure leaves nothing behind.
+/// and a failure leaves nothing behind. The temporary name is this call's own.
 ///
-/// Where the path is a link, the file it leads to is replaced and the link stays. What is there and is no regular file,
-/// such as a folder, a device or a pipe, is refused.
+/// Where the path is a link, the file it leads to is made or replaced and the link stays. What is there and is no regular file, a device
+/// or a pipe, is written into. A folder is refused.
 ///
 /// ```
 /// let dir = tempfile::tempdir().unwrap();
@@ -19,30 +19,74 @@ use crate::error::{Error, Result};
 /// # Ok::<(), gnarl_graph::Error>(())
 /// ```
 pub fn write_atomically(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
-    let target = target_of(path)?;
     let fail = |e: std::io::Error| Error::io(path, e);
-    let mut file = temporary(&target).map_err(fail)?;
-    file.write_all(bytes.as_ref()).map_err(fail)?;
-    file.as_file().sync_all().map_err(fail)?;
-    file.persist(&target).map_err(|e| fail(e.error))?;
-    Ok(())
+    match Target::of(path)? {
+        Target::Stream => {
+            let mut stream = std::fs::OpenOptions::new().write(true).open(path).map_err(fail)?;
+            stream.write_all(bytes.as_ref()).and_then(|()| stream.flush()).map_err(fail)
+        }
+        Target::File(target) => {
+            let mut file = temporary(&target).map_err(fail)?;
+            file.write_all(bytes.as_ref()).map_err(fail)?;
+            file.as_file().sync_all().map_err(fail)?;
+            file.persist(&target).map_err(|e| fail(e.error))?;
+            Ok(())
+        }
+    }
 }
 
-/// The regular file to write: what a link leads to, or the path itself.
-fn target_of(path: &Path) -> Result<PathBuf> {
-    let fail = |e: std::io::Error| Error::io(path, e);
-    let target = match std::fs::symlink_metadata(path) {
-        Ok(there) if there.is_symlink() => std::fs::canonicalize(path).map_err(fail)?,
-        _ => path.to_path_buf(),
-    };
-    if target.file_name().is_none() {
-        return Err(Error::data(path, "output", "no file name"));
+/// Fails where [`write_atomically`] could not write: before hours are spent on what is to be written. Nothing stays of the try, and a pipe
+/// is not opened.
+pub fn check_writable(path: &Path) -> Result<()> {
+    match Target::of(path)? {
+        Target::Stream => Ok(()),
+        Target::File(target) => temporary(&target).map(drop).map_err(|e| Error::io(path, e)),
     }
-    match std::fs::metadata(&target) {
-        Ok(there) if there.is_dir() => Err(Error::data(path, "output", "a folder, a file is expected")),
-        Ok(there) if !there.is_file() => Err(Error::data(path, "output", "a device or a pipe, a file is expected")),
-        _ => Ok(target),
+}
+
+/// What a path to be written leads to.
+enum Target {
+    /// A regular file, there or not yet.
+    File(PathBuf),
+    /// A device, a pipe or an open file of this process: bytes go into it.
+    Stream,
+}
+
+impl Target {
+    fn of(path: &Path) -> Result<Self> {
+        let fail = |e: std::io::Error| Error::io(path, e);
+        match std::fs::metadata(path) {
+            Ok(there) if there.is_dir() => Err(Error::data(path, "output", "a folder, a file is expected")),
+            Ok(there) if !there.is_file() || is_open_file(path) => Ok(Self::Stream),
+            Ok(_) => Ok(Self::File(std::fs::canonicalize(path).map_err(fail)?)),
+            Err(_) => {
+                let target = end_of_links(path).map_err(fail)?;
+                match target.file_name() {
+                    None => Err(Error::data(path, "output", "no file name")),
+                    Some(_) => Ok(Self::File(target)),
+                }
+            }
+        }
     }
+}
+
+/// Whether a path is the system's name for a file that this process has open, as `/dev/stdout`: others write there, too.
+fn is_open_file(path: &Path) -> bool {
+    ["/proc", "/dev/fd", "/dev/stdout", "/dev/stderr"].iter().any(|system| path.starts_with(system))
+}
+
+/// Where links lead that end in nothing.
+fn end_of_links(path: &Path) -> std::io::Result<PathBuf> {
+    /// As many as Linux follows.
+    const MOST_LINKS: usize = 40;
+    let mut at = path.to_path_buf();
+    for _ in 0..MOST_LINKS {
+        match std::fs::read_link(&at) {
+            Ok(next) => at = at.parent().unwrap_or(Path::new("")).join(next),
+            Err(_) => return Ok(at),
+        }
+    }
+    Err(std::io::Error::other("links that lead in a circle"))
 }
 
 /// A new file beside the target, with the permissions that file has, or those that any new one gets.
@@ -95,7 +139,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_stay_links_and_devices_stay_devices() {
+    fn links_stay_links_and_permissions_stay() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let dir = tempfile::tempdir().unwrap();
         let (target, link) = (dir.path().join("target"), dir.path().join("link"));
@@ -111,7 +155,71 @@ mod tests {
         write_atomically(&fresh, "x").unwrap();
         let mode = |name: &str| fs::metadata(dir.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode("fresh"), mode("plain"), "a new file is like any other");
-        let e = write_atomically(Path::new("/dev/null"), "x").unwrap_err().to_string();
-        assert_eq!(e, "/dev/null: output: a device or a pipe, a file is expected");
+        let nowhere = dir.path().join("nowhere");
+        symlink("made", &nowhere).unwrap();
+        write_atomically(&nowhere, "later").unwrap();
+        assert_eq!(fs::read_to_string(dir.path().join("made")).unwrap(), "later", "a link to what is not there yet");
+        assert!(fs::symlink_metadata(&nowhere).unwrap().is_symlink());
+        let (one, other) = (dir.path().join("one"), dir.path().join("other"));
+        symlink(&one, &other).unwrap();
+        symlink(&other, &one).unwrap();
+        let e = write_atomically(&one, "x").unwrap_err().to_string();
+        assert!(e.ends_with("links that lead in a circle"), "{e}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn devices_and_pipes_are_written_into_and_stay_what_they_are() {
+        use std::os::unix::fs::FileTypeExt;
+        let is_device = |path: &str| fs::symlink_metadata(path).unwrap().file_type().is_char_device();
+        write_atomically(Path::new("/dev/null"), "x").unwrap();
+        check_writable(Path::new("/dev/full")).unwrap();
+        let e = write_atomically(Path::new("/dev/full"), "x").unwrap_err().to_string();
+        assert!(e.starts_with("/dev/full: No space left"), "{e}");
+        assert!(is_device("/dev/null") && is_device("/dev/full"));
+
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        check_writable(&pipe).unwrap();
+        let reader = {
+            let pipe = pipe.clone();
+            std::thread::spawn(move || fs::read_to_string(pipe).unwrap())
+        };
+        write_atomically(&pipe, "through").unwrap();
+        assert_eq!(reader.join().unwrap(), "through");
+        assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+        assert_eq!(names(dir.path()), ["pipe"]);
+    }
+
+    /// Many at once, with a file in the way that was once the temporary name: each is there, whole, and nothing else.
+    #[test]
+    fn parallel_writes_do_not_meet() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.csv.part"), "not ours").unwrap();
+        let file = dir.path().join("a.csv");
+        std::thread::scope(|scope| {
+            for i in 0..16 {
+                let file = &file;
+                scope.spawn(move || (0..20).for_each(|_| write_atomically(file, format!("{i}").repeat(5000)).unwrap()));
+            }
+        });
+        let text = fs::read_to_string(&file).unwrap();
+        assert!((0..16).any(|i| text == format!("{i}").repeat(5000)), "{} bytes of several", text.len());
+        assert_eq!(fs::read_to_string(dir.path().join("a.csv.part")).unwrap(), "not ours");
+        assert_eq!(names(dir.path()), ["a.csv", "a.csv.part"]);
+    }
+
+    #[test]
+    fn places_are_tried_without_a_trace() {
+        let dir = tempfile::tempdir().unwrap();
+        check_writable(&dir.path().join("new.csv")).unwrap();
+        let old = dir.path().join("old.csv");
+        fs::write(&old, "old").unwrap();
+        check_writable(&old).unwrap();
+        assert_eq!((fs::read_to_string(&old).unwrap(), names(dir.path())), ("old".into(), vec!["old.csv".to_string()]));
+        let e = check_writable(&dir.path().join("no/such.csv")).unwrap_err().to_string();
+        assert!(e.contains("no/such.csv: ") && e.contains("No such file"), "{e}");
+        assert!(check_writable(dir.path()).unwrap_err().to_string().contains("a folder"));
     }
 }

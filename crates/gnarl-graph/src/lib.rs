@@ -17,8 +17,9 @@
 //! | [`random`] | one seed, a stream per purpose |
 //! | [`files`] | files that are there whole or not at all |
 //! | [`stored`] | numbers in memory or in a mapped file |
+//! | [`limits`] | what a machine can hold and a person can wait for |
 //!
-//! A room uses those below it, never those above: error, random, names, files, stored and matrix; then features, labels, split,
+//! A room uses those below it, never those above: error, random, limits, names, files, stored and matrix; then features, labels, split,
 //! components, graph and graph set; then properties, centrality, operator, sample, metrics, distance and generate; then spectrum,
 //! dataset and community.
 //!
@@ -39,6 +40,7 @@ pub mod generate;
 pub mod graph;
 pub mod graph_set;
 pub mod labels;
+pub mod limits;
 pub mod matrix;
 pub mod metrics;
 pub mod names;

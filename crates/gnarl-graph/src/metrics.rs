@@ -1,7 +1,9 @@
-//! What results are judged by: accuracy, agreement of clusterings, modularity, attack success, histograms, and means
+//! What results are judged by: accuracy, classes one by one ([`ClassScores`]), agreement of clusterings, modularity, attack success, histograms, and means
 //! with their errors.
 //!
 //! Accuracies and rates are shares from 0 to 1; who prints them makes per cent of them.
+
+mod classes;
 
 use std::collections::HashMap;
 
@@ -10,6 +12,8 @@ use crate::error::{Error, Result};
 use crate::graph::Graph;
 use crate::labels::Labels;
 use crate::matrix::DenseMatrix;
+
+pub use self::classes::{ClassScores, OneClass};
 
 /// The share of `items` whose prediction is their label.
 ///

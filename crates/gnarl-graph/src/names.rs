@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
+use crate::limits;
 
 /// A choice with settings of its own: an entry of a list that [`choices!`](crate::choices) makes.
 pub trait Choice: Copy + PartialEq + std::fmt::Debug + Default + Serialize + DeserializeOwned {
@@ -37,17 +38,24 @@ pub struct Setting {
     pub about: &'static str,
     /// The command line's option for it, without the hyphens; mostly its name.
     pub flag: &'static str,
+    /// Of a count: the most that it may be.
+    pub most: u64,
 }
 
 impl Setting {
     /// A setting.
     pub const fn new(name: &'static str, value: &'static str, about: &'static str) -> Self {
-        Self { name, value, about, flag: name }
+        Self { name, value, about, flag: name, most: limits::MOST }
     }
 
     /// With another option on the command line, where its name alone would not say enough.
     pub const fn flag(self, flag: &'static str) -> Self {
         Self { flag, ..self }
+    }
+
+    /// Of a count that may be no more than this.
+    pub const fn at_most(self, most: u64) -> Self {
+        Self { most, ..self }
     }
 }
 
@@ -155,6 +163,12 @@ pub fn refuse_stray(what: &str, list: &[Listed], chosen: &Listed, given: &[Given
     })
 }
 
+/// Refuses whole numbers beyond the most that their settings may be.
+pub fn check_counts(settings: &[Setting], stored: &Fields) -> Result<()> {
+    let counts = settings.iter().filter_map(|setting| Some((setting, stored.get(setting.name)?.as_u64()?)));
+    counts.into_iter().try_for_each(|(setting, count)| limits::check_count(setting.name, count, setting.most))
+}
+
 /// `a, b and c`
 pub fn listed(names: &[&str]) -> String {
     match names {
@@ -183,6 +197,7 @@ pub fn restored<C: Choice>(settings: Map<String, Value>) -> Result<C> {
     let choice: C = match C::SETTINGS {
         [] => C::default(),
         _ => {
+            check_counts(C::SETTINGS, &all)?;
             serde_json::from_value(Value::Object(all)).map_err(|e| Error::argument(C::NAME, plainly(&e.to_string())))?
         }
     };
@@ -341,6 +356,7 @@ macro_rules! choices {
 
             /// Refuses settings that mean nothing, naming the range.
             pub fn check(&self) -> $crate::Result<()> {
+                $crate::names::check_counts(self.listed().settings, &self.stored()?)?;
                 match self { $(Self::$Variant(choice) => $crate::names::Choice::check(choice)),+ }
             }
 

@@ -1,9 +1,10 @@
-//! AMI and ARI against scikit-learn; modularity, density and diameter against NetworkX.
+//! AMI and ARI, balanced accuracy, F1 and areas under ROC curves against scikit-learn; modularity, density and diameter against NetworkX.
 
 #[path = "common/golden.rs"]
 mod golden;
 
-use gnarl_graph::metrics::{adjusted_mutual_information, adjusted_rand_index, modularity};
+use gnarl_graph::DenseMatrix;
+use gnarl_graph::metrics::{ClassScores, adjusted_mutual_information, adjusted_rand_index, modularity};
 use gnarl_graph::properties::{density, diameter};
 use golden::{Graphs, assert_close};
 use serde::Deserialize;
@@ -55,5 +56,44 @@ fn density_and_diameter() {
         let graph = row.graph();
         assert_close(&[density(&graph)], &[row.density], 1e-15, &row.name);
         assert_eq!(diameter(&graph), row.diameter, "{}", row.name);
+    }
+}
+
+#[derive(Deserialize)]
+struct Judged {
+    cases: Vec<Case>,
+}
+
+/// Answers about items of known classes, and what they are worth.
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    classes: usize,
+    truth: Vec<u32>,
+    predicted: Vec<u32>,
+    probabilities: Vec<f32>,
+    balanced_accuracy: f64,
+    macro_f1: f64,
+    roc_auc: f64,
+    precision: Vec<f64>,
+    recall: Vec<f64>,
+    f1: Vec<f64>,
+    items: Vec<u64>,
+}
+
+#[test]
+fn class_scores() {
+    let file: Judged = golden::read("class_scores.json");
+    assert!(file.cases.len() >= 6);
+    for case in file.cases {
+        let probabilities = DenseMatrix::new(case.truth.len(), case.classes, case.probabilities).unwrap();
+        let got = ClassScores::new(&case.truth, &case.predicted, Some(&probabilities), case.classes).unwrap();
+        let all = [got.balanced_accuracy, got.macro_f1, got.roc_auc.unwrap()];
+        assert_close(&all, &[case.balanced_accuracy, case.macro_f1, case.roc_auc], 1e-12, &case.name);
+        let column = |of: fn(&gnarl_graph::metrics::OneClass) -> f64| got.classes.iter().map(of).collect::<Vec<f64>>();
+        assert_close(&column(|class| class.precision), &case.precision, 1e-12, &case.name);
+        assert_close(&column(|class| class.recall), &case.recall, 1e-12, &case.name);
+        assert_close(&column(|class| class.f1), &case.f1, 1e-12, &case.name);
+        assert_eq!(got.classes.iter().map(|class| class.items).collect::<Vec<_>>(), case.items, "{}", case.name);
     }
 }

@@ -261,7 +261,7 @@ fn region(flips: bool) -> Region {
 fn robustness(model: Model, flips: bool, on: &Benchmark) -> gnarl::Result<gnarl::study::robustness::RobustnessResult> {
     let settings = Settings { region: region(flips), samples: 6, sigmas: vec![0.1], seed: 1 };
     let study = RobustnessStudy { model, settings: vec![settings], runs: 2, seed: 1 };
-    study.run(on, &RobustnessWatch { training: Watch::quiet(), on_radius: &|| () })
+    study.run(on, &RobustnessWatch { training: Watch::quiet(), on_samples: &|_| () })
 }
 
 /// Of the classes of test graphs, with bounds that no sample breaks; more flips than a graph has pairs are all of them.

@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::load;
 use crate::global::Global;
 use crate::output::{self, Report, real};
+use crate::plot::{self, Line, LineChart, Point};
 use crate::progress;
 
 /// Deepest one may ask for.
@@ -43,6 +44,9 @@ pub struct EnergyArgs {
     /// Write every number to this CSV file
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Draw the energies by depth to STEM.svg and STEM.png
+    #[arg(long, value_name = "STEM")]
+    pub plot: Option<PathBuf>,
 }
 
 /// What `gnarl energy` found.
@@ -53,6 +57,9 @@ pub struct EnergyReport {
     operators: Vec<OperatorEnergy>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
+    /// Pictures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
 }
 
 /// One operator's energies.
@@ -87,7 +94,25 @@ pub fn run(global: &Global, args: &EnergyArgs) -> anyhow::Result<EnergyReport> {
         write_csv(file, &operators)?;
     }
     let output = args.output.as_ref().map(|file| file.display().to_string());
-    Ok(EnergyReport { data, depth: args.depth, operators, output })
+    let mut report = EnergyReport { data, depth: args.depth, operators, output, files: Vec::new() };
+    if let Some(stem) = &args.plot {
+        report.files = plot::write(&report.chart(), stem)?.map(|file| file.display().to_string()).to_vec();
+    }
+    Ok(report)
+}
+
+impl EnergyReport {
+    fn chart(&self) -> LineChart {
+        let point = |e: &DepthEnergy| Point { x: e.depth as f64, y: e.relative, band: None };
+        let line =
+            |of: &OperatorEnergy| Line { name: of.model.clone(), points: of.energies.iter().map(point).collect() };
+        LineChart {
+            title: format!("{}: what is left between neighbours", self.data),
+            x_label: "rounds of message passing".into(),
+            y_label: "Dirichlet energy over squared norm".into(),
+            lines: self.operators.iter().map(line).collect(),
+        }
+    }
 }
 
 fn follow(
@@ -140,6 +165,9 @@ impl Report for EnergyReport {
         );
         if let Some(file) = &self.output {
             text += &format!("\nevery value, and the energy itself, is in {file}\n");
+        }
+        if !self.files.is_empty() {
+            text += &format!("\nwritten: {}\n", self.files.join(", "));
         }
         text
     }

@@ -9,10 +9,12 @@ use gnarl::inference::{External, Inference, Reading};
 use gnarl::model::Fitted;
 use gnarl::thesis::inference_values::thesis_inference;
 use gnarl::train::argmax;
+use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::names::{Given, Listed};
-use gnarl_graph::{Content, Dataset, DenseMatrix, Error, Part};
+use gnarl_graph::{Content, Dataset, DenseMatrix, Error, Graph, Part};
 use serde::Serialize;
 
+use super::classes::ByClass;
 use super::load;
 use super::model::ModelOptions;
 use crate::global::Global;
@@ -39,6 +41,9 @@ pub struct PredictArgs {
     /// Write node (or graph), class and a probability per class to this CSV file
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Of --load: write the last representation of every node, or of a set every graph's vector, to this file, as .npy or .csv
+    #[arg(long, value_name = "FILE", conflicts_with = "external")]
+    pub embeddings: Option<PathBuf>,
     /// List every prediction in the JSON even where there are more than 100,000
     #[arg(long)]
     pub values: bool,
@@ -132,6 +137,18 @@ pub struct PredictReport {
     /// Per cent right among all labelled items of data of which nothing is known to be held out.
     #[serde(skip_serializing_if = "Option::is_none")]
     accuracy: Option<f64>,
+    /// Of the items that are judged, in per cent: the mean of the classes' recalls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    balanced_accuracy: Option<f64>,
+    /// The mean of the classes' F1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    macro_f1: Option<f64>,
+    /// The area under the ROC curve, of more than two classes the mean of each against the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roc_auc: Option<f64>,
+    /// Class by class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_class: Option<ByClass>,
     /// Names of classes that the data has and the model does not know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unknown_classes: Vec<String>,
@@ -148,8 +165,17 @@ pub struct PredictReport {
     taken: Option<Vec<usize>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embeddings: Option<Embeddings>,
     #[serde(skip)]
     trained_on: String,
+}
+
+/// Where representations went, and how wide they are.
+#[derive(Debug, Serialize)]
+struct Embeddings {
+    file: String,
+    width: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -162,6 +188,10 @@ struct ClassCount {
 pub fn run(global: &Global, args: &PredictArgs) -> anyhow::Result<PredictReport> {
     // A wrong option or file should not wait for the data.
     let choice = args.inference.choice()?;
+    if let Some(file) = args.embeddings.as_deref().filter(|file| !ends_in(file, "npy") && !ends_in(file, "csv")) {
+        let what = format!("{}: a name that ends in .npy or .csv is expected", file.display());
+        return Err(Error::argument("--embeddings", what).into());
+    }
     let fitted = args.load.as_ref().map(Fitted::load).transpose()?;
     let data = load(global, &args.data)?;
     match (fitted, &args.external) {
@@ -204,14 +234,21 @@ fn with_model(
         test_accuracy: accuracy.filter(|_| recognised.is_some()),
         plain_test_accuracy: plain.as_ref().filter(|_| recognised.is_some()).map(judged).transpose()?.flatten(),
         accuracy: accuracy.filter(|_| recognised.is_none()),
+        balanced_accuracy: None,
+        macro_f1: None,
+        roc_auc: None,
+        by_class: None,
         unknown_classes: content.labels().map_or_else(Vec::new, |labels| fitted.unknown_classes(labels)),
         inference: (!fitted.reading().is_plain()).then(|| fitted.reading().inference()),
         predictions: None,
         class_counts: Vec::new(),
         taken: predictions.exits.as_ref().map(|exits| counted(exits, fitted.num_exits())),
         output: None,
+        embeddings: args.embeddings.as_deref().map(|file| write_embeddings(file, &fitted, &content)).transpose()?,
         trained_on: fitted.trained_on().dataset.clone(),
     };
+    let scores = fitted.class_scores(&predictions, &content, if recognised.is_some() { &test } else { &all })?;
+    let report = report.judged(&names, scores);
     finish(args, report, &content, &names, &predictions.classes, &predictions.probabilities)
 }
 
@@ -277,15 +314,88 @@ fn with_program(
         test_accuracy: right(&classes),
         plain_test_accuracy: (!reading.is_plain()).then(|| right(&plain)).flatten(),
         accuracy: None,
+        balanced_accuracy: None,
+        macro_f1: None,
+        roc_auc: None,
+        by_class: None,
         unknown_classes: Vec::new(),
         inference: (!reading.is_plain()).then(|| reading.inference()),
         predictions: None,
         class_counts: Vec::new(),
         taken: None,
         output: None,
+        embeddings: None,
         trained_on: data.name.clone(),
     };
+    let scores = outside_scores(&graph, &test, &classes, &answers)?;
+    let report = report.judged(&names, scores);
     finish(args, report, &Content::Graph(graph), &names, &classes, &answers)
+}
+
+/// What a program's answers are worth class by class, where it has as many classes as the labels.
+fn outside_scores(
+    graph: &Graph,
+    test: &[u32],
+    classes: &[u32],
+    answers: &DenseMatrix<f32>,
+) -> gnarl_graph::Result<Option<ClassScores>> {
+    let Some(labels) = graph.labels().filter(|labels| labels.num_classes() == answers.num_cols()) else {
+        return Ok(None);
+    };
+    let judged = test.iter().filter_map(|&u| Some((u, labels.get(u)?)));
+    let (items, truth): (Vec<u32>, Vec<u32>) = judged.unzip();
+    if items.is_empty() {
+        return Ok(None);
+    }
+    let predicted: Vec<u32> = items.iter().map(|&u| classes[u as usize]).collect();
+    ClassScores::new(&truth, &predicted, Some(&answers.select_rows(&items)), labels.num_classes()).map(Some)
+}
+
+impl PredictReport {
+    /// With what the answers are worth class by class.
+    fn judged(self, names: &[String], scores: Option<ClassScores>) -> Self {
+        let Some(scores) = scores else { return self };
+        Self {
+            balanced_accuracy: Some(100.0 * scores.balanced_accuracy),
+            macro_f1: Some(100.0 * scores.macro_f1),
+            roc_auc: scores.roc_auc.map(|area| 100.0 * area),
+            by_class: Some(ByClass::new(names, scores)),
+            ..self
+        }
+    }
+}
+
+fn ends_in(file: &Path, ending: &str) -> bool {
+    file.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending))
+}
+
+/// Writes representations as an array for NumPy, or as rows behind the names of nodes.
+fn write_embeddings(file: &Path, fitted: &Fitted, content: &Content) -> anyhow::Result<Embeddings> {
+    let Some(vectors) = fitted.embeddings(content)? else {
+        let what = format!("{} has class scores alone, which --output has", fitted.model().backbone);
+        return Err(Error::argument("--embeddings", what).into());
+    };
+    if ends_in(file, "npy") {
+        gnarl_graph::dataset::npz_writer::save_matrix(file, &vectors)?;
+    } else {
+        let mut lines = csv::Writer::from_writer(Vec::new());
+        let columns = (0..vectors.num_cols()).map(|i| format!("x{i}"));
+        lines.write_record(std::iter::once(item_of(content).to_string()).chain(columns))?;
+        for i in 0..vectors.num_rows() {
+            let row = vectors.row(i).iter().map(f32::to_string);
+            lines.write_record(std::iter::once(name_of(content, i)).chain(row))?;
+        }
+        output::write_whole(file, lines.into_inner().map_err(|e| anyhow::anyhow!(e.to_string()))?)?;
+    }
+    Ok(Embeddings { file: file.display().to_string(), width: vectors.num_cols() })
+}
+
+/// What item `i` is called.
+fn name_of(content: &Content, i: usize) -> String {
+    match content {
+        Content::Graph(graph) => graph.node_name(i as u32),
+        Content::Graphs(_) => i.to_string(),
+    }
 }
 
 fn item_of(content: &Content) -> &'static str {
@@ -334,11 +444,7 @@ fn write_csv(
     let mut lines = csv::Writer::from_writer(Vec::new());
     lines.write_record([item, "class"].into_iter().map(String::from).chain(names.iter().cloned()))?;
     for (i, &class) in classes.iter().enumerate() {
-        let name = match content {
-            Content::Graph(graph) => graph.node_name(i as u32),
-            Content::Graphs(_) => i.to_string(),
-        };
-        let row = [name, names[class as usize].clone()];
+        let row = [name_of(content, i), names[class as usize].clone()];
         lines.write_record(row.into_iter().chain(probabilities.row(i).iter().map(f32::to_string)))?;
     }
     output::write_whole(file, lines.into_inner().map_err(|e| anyhow::anyhow!(e.to_string()))?)?;
@@ -367,6 +473,13 @@ impl Report for PredictReport {
             let names = self.unknown_classes.join(", ");
             text += &format!("classes that the model does not know, always counted as wrong: {names}\n");
         }
+        if let (Some(balanced), Some(f1)) = (self.balanced_accuracy, self.macro_f1) {
+            let area = self.roc_auc.map_or_else(|| "-".to_string(), |area| format!("{area:.2}"));
+            text += &format!("balanced accuracy {balanced:.2}, macro F1 {f1:.2}, ROC AUC {area}\n");
+        }
+        if let Some(table) = self.by_class.as_ref().map(ByClass::text).filter(|table| !table.is_empty()) {
+            text += &format!("\nof these, class by class\n{table}\nall predictions\n");
+        }
         let mut table = output::table(&["class", &format!(">{items}")]);
         for ClassCount { class, items } in &self.class_counts {
             table.add_row([class.clone(), output::count(*items as u64)]);
@@ -381,6 +494,9 @@ impl Report for PredictReport {
         }
         if let Some(file) = &self.output {
             text += &format!("\nclasses and probabilities are in {file}\n");
+        }
+        if let Some(Embeddings { file, width }) = &self.embeddings {
+            text += &format!("\nrepresentations of {width} numbers each are in {file}\n");
         }
         text
     }

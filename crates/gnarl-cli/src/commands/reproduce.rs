@@ -291,6 +291,7 @@ impl Report for ReproduceReport {
             ReproduceReport::Plan(planned) => planned.text(),
             ReproduceReport::List { tables } => {
                 let mut table = output::table(&["table", ">rows", ">datasets", "what", "where"]);
+                output::keep_narrow(&mut table);
                 for t in tables {
                     let (rows, columns) = (t.rows.len().to_string(), t.columns.len().to_string());
                     table.add_row([t.name.to_string(), rows, columns, t.title.to_string(), t.section.to_string()]);

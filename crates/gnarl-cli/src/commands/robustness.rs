@@ -200,10 +200,13 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Eit
     if let Content::Graph(graph) = &benchmark.content {
         study.settings.iter().try_for_each(|settings| settings.check(graph))?;
     }
-    let total = study.epochs(&benchmark)? + 1 + study.settings.len() as u64;
+    let total = study.epochs(&benchmark)? + study.samples(&benchmark);
     let bar = progress::steps(&format!("{} on {}", model.backbone, data.name), total);
     let on_epoch = |_: usize, _: &_| bar.inc(1);
-    let watch = RobustnessWatch { training: Watch::new(&on_epoch, interrupt::flag()), on_radius: &|| bar.inc(1) };
+    let watch = RobustnessWatch {
+        training: Watch::new(&on_epoch, interrupt::flag()),
+        on_samples: &|count| bar.inc(count as u64),
+    };
     let result = study.run(&benchmark, &watch)?;
     bar.finish_and_clear();
     let asked = study.settings.len();

@@ -1,5 +1,7 @@
 //! `gnarl spectrum`: eigenvalues of classical and centrality operators, and what they say about the graph.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl_graph::centrality::Centrality;
@@ -13,6 +15,7 @@ use serde::Serialize;
 use super::load_graph;
 use crate::global::Global;
 use crate::output::{self, Report, count, real};
+use crate::plot::{self, Line, LineChart, Point};
 use crate::progress;
 
 /// Eigenvalues at each end one may ask for; who wants more wants them all.
@@ -36,6 +39,9 @@ pub struct SpectrumArgs {
     /// Compute every eigenvalue, also of graphs with more than 2,000 nodes
     #[arg(long)]
     pub full: bool,
+    /// Draw the eigenvalues, each operator's from the smallest to the largest, to STEM.svg and STEM.png
+    #[arg(long, value_name = "STEM")]
+    pub plot: Option<PathBuf>,
 }
 
 /// Nodes in a component beyond which `--full` is refused: six dense problems of this size take some 3 GB.
@@ -54,6 +60,9 @@ pub struct SpectrumOutput {
     #[serde(flatten)]
     spectrum: SpectrumReport,
     dirichlet_energy: Energies,
+    /// Pictures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
 }
 
 /// How much the nodes' features and classes differ along the edges; null where there are none.
@@ -78,9 +87,17 @@ pub fn run(global: &Global, args: &SpectrumArgs) -> anyhow::Result<SpectrumOutpu
     }
     let settings = settings(&graph, args)?;
     let what = format!("spectrum of {data}");
-    let spectrum = progress::during(&what, || spectrum::report(&graph, args.centrality, &settings))?;
+    let bar = progress::steps(&what, spectrum::num_parts(args.centrality));
+    let spectrum = spectrum::report_watched(&graph, args.centrality, &settings, &|| bar.inc(1));
+    bar.finish_and_clear();
+    let spectrum = spectrum?;
     let dirichlet_energy = progress::during(&format!("Dirichlet energy of {data}"), || energies(&graph))?;
-    Ok(SpectrumOutput { data, largest_component: args.largest_component, spectrum, dirichlet_energy })
+    let largest_component = args.largest_component;
+    let mut output = SpectrumOutput { data, largest_component, spectrum, dirichlet_energy, files: Vec::new() };
+    if let Some(stem) = &args.plot {
+        output.files = plot::write(&output.chart(), stem)?.map(|file| file.display().to_string()).to_vec();
+    }
+    Ok(output)
 }
 
 fn settings(graph: &Graph, args: &SpectrumArgs) -> anyhow::Result<ReportSettings> {
@@ -184,11 +201,36 @@ impl Report for SpectrumOutput {
         if !remarks.is_empty() {
             text += &format!("\n{}\n", remarks.join("\n"));
         }
+        if !self.files.is_empty() {
+            text += &format!("\nwritten: {}\n", self.files.join(", "));
+        }
         text
     }
 }
 
 impl SpectrumOutput {
+    /// Eigenvalues by their rank, of which only both ends may be known.
+    fn chart(&self) -> LineChart {
+        let n = self.spectrum.num_nodes;
+        let line = |of: &OperatorSpectrum| {
+            let ranked: Vec<(usize, f64)> = match &of.all {
+                Some(all) => all.iter().copied().enumerate().collect(),
+                None => {
+                    let largest = of.largest.iter().enumerate().map(|(i, &x)| (n.saturating_sub(i + 1), x));
+                    of.smallest.iter().copied().enumerate().chain(largest).collect()
+                }
+            };
+            let point = |(rank, y): (usize, f64)| Point { x: (rank + 1) as f64 / n.max(1) as f64, y, band: None };
+            Line { name: of.operator.clone(), points: ranked.into_iter().map(point).collect() }
+        };
+        LineChart {
+            title: format!("eigenvalues of operators on {}", self.data),
+            x_label: "rank, from the smallest, as a share of the nodes".into(),
+            y_label: "eigenvalue".into(),
+            lines: self.spectrum.operators.iter().chain([&self.spectrum.markov]).map(line).collect(),
+        }
+    }
+
     fn eigenvalues(&self) -> comfy_table::Table {
         let mut table = output::table(&["operator", "smallest eigenvalues", "largest eigenvalues"]);
         for OperatorSpectrum { operator, smallest, largest, .. } in

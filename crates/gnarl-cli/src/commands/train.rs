@@ -1,6 +1,6 @@
 //! `gnarl train`: fit a model to a dataset, over several runs, and say how well it does.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,8 +12,8 @@ use gnarl::model::{Model, TrainingCorruption};
 use gnarl::study::Accuracy;
 use gnarl::study::summary::as_object;
 use gnarl::study::train::{
-    AugmentationReport, DepthReport, InferenceReport, InitialisationReport, LatentDistance, PolicyAccuracy, Run,
-    TrainResult, TrainStudy,
+    AugmentationReport, DepthReport, InferenceReport, InitialisationReport, KeepRun, LatentDistance, PolicyAccuracy,
+    Run, Scores, TrainResult, TrainStudy,
 };
 use gnarl::thesis::Recipe;
 use gnarl::train::{Journal, Watch};
@@ -22,6 +22,7 @@ use gnarl_graph::metrics::paired_difference;
 use gnarl_graph::{Benchmark, Error, Labels, Split};
 use serde::Serialize;
 
+use super::classes::ByClass;
 use super::influence::{Certainty, InfluenceReport};
 use super::model::{ModelArgs, ProtocolName};
 use crate::global::Global;
@@ -39,9 +40,12 @@ pub struct TrainArgs {
     /// Runs, each with its own seed and, where there are several, its own split [default: 1; of a set of graphs, its folds]
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
-    /// Write the first run's model to this safetensors file
+    /// Write a run's model to this safetensors file: the first's, or as --save-run says
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
+    /// Of --save: which run's model, the first or the best on its validation items [default: first]
+    #[arg(long, value_name = "WHICH", requires = "save")]
+    pub save_run: Option<KeepRun>,
     /// Put every run's learning curve into the JSON
     #[arg(long)]
     pub curves: bool,
@@ -193,6 +197,12 @@ pub struct TrainReport {
     /// Absent without labelled validation items.
     #[serde(skip_serializing_if = "Option::is_none")]
     val_accuracy: Option<Accuracy>,
+    /// On test items, per cent.
+    #[serde(flatten)]
+    scores: Scores,
+    /// The test items of all runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by_class: Option<ByClass>,
     /// Median milliseconds of an epoch's training.
     epoch_ms: f64,
     seconds: f64,
@@ -273,7 +283,6 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
         return Ok(output::Either::Left(SpecReport::new(&model, task)?));
     }
     args.study.check(&model, task, &data.name)?;
-    args.save.as_deref().map_or(Ok(()), check_place)?;
     if let (Some(count), Some(labels)) = (args.study.per_class, benchmark.content.labels().cloned()) {
         let wanted = if task == Task::Node { args.runs.unwrap_or(1) } else { benchmark.splits.len() };
         benchmark.splits = fewer((&benchmark.splits, wanted), &labels, count, args.study.rare, global.seed)?;
@@ -284,20 +293,10 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
         seed: global.seed,
         policies: args.model.policies(&model, task),
         options: args.study.options(global.seed)?,
+        keep_run: args.save_run.unwrap_or(KeepRun::First),
         ..TrainStudy::new(model)
     };
     train(args, &study, &benchmark).map(output::Either::Right)
-}
-
-/// Fails for a file that could not be written, before hours are spent on what it is for.
-fn check_place(file: &Path) -> gnarl_graph::Result<()> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let refuse = |what: String| Err(Error::argument("--save", what));
-    match (file.is_dir(), folder.is_dir()) {
-        (true, _) => refuse(format!("{} is a folder; name a file", file.display())),
-        (_, false) => refuse(format!("{}: there is no folder {}", file.display(), folder.display())),
-        _ => Ok(()),
-    }
 }
 
 fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result<TrainReport> {
@@ -311,8 +310,8 @@ fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result
     if result.runs.is_empty() {
         return Err(Interrupted { finished: 0, asked }.into());
     }
-    if let (Some(file), Some(first)) = (&args.save, &result.first) {
-        first.save(file)?;
+    if let (Some(file), Some(kept)) = (&args.save, &result.kept) {
+        kept.save(file)?;
     }
     report(args, study, on, task, result, asked)
 }
@@ -338,15 +337,18 @@ fn report(
     }
     let of_sets = |value: usize| (task == Task::Graph).then_some(value);
     let own = study.model.depth.exits().map(|exits| exits.policy);
-    let saved = args.save.as_ref().filter(|_| result.first.is_some()).map(|file| file.display().to_string());
+    let names = result.kept.as_ref().map(|kept| kept.classes().to_vec());
+    let saved = args.save.as_ref().filter(|_| result.kept.is_some()).map(|file| file.display().to_string());
     Ok(TrainReport {
         data: on.name.clone(),
         model: study.model.backbone.to_string(),
         test_accuracy: result.test_accuracy()?,
         val_accuracy: result.val_accuracy()?,
+        scores: result.scores()?,
+        by_class: names.and_then(|names| Some(ByClass::new(&names, result.class_scores()?))),
         epoch_ms: result.epoch_ms(),
         seconds: result.seconds,
-        parameters: result.first.as_ref().map_or(0, |first| first.num_parameters()),
+        parameters: result.kept.as_ref().map_or(0, |kept| kept.num_parameters()),
         interrupted: result.unfinished > 0,
         unfinished_runs: result.unfinished,
         config: Config {
@@ -409,6 +411,11 @@ impl TrainReport {
         let Config { model, folds, inits, .. } = &self.config;
         let mut rows =
             vec![("test accuracy", text_of(&self.test_accuracy)), ("validation accuracy", text_of(&self.val_accuracy))];
+        let Scores { balanced_accuracy, macro_f1, roc_auc } = &self.scores;
+        if balanced_accuracy.is_some() {
+            let all = [balanced_accuracy, macro_f1, roc_auc].map(text_of);
+            rows.push(("balanced accuracy, macro F1, ROC AUC", all.join(", ")));
+        }
         match (folds, inits) {
             (Some(folds), Some(inits)) => rows.push(("folds, initialisations of each", format!("{folds}, {inits}"))),
             _ => rows.push(("runs", self.runs.len().to_string())),
@@ -512,6 +519,9 @@ const NAMES: [&str; 7] =
 impl Report for TrainReport {
     fn text(&self) -> String {
         let mut text = format!("{} on {}\n{}", self.model, self.data, output::render(&output::pairs(self.rows())));
+        if let Some(table) = self.by_class.as_ref().map(ByClass::text).filter(|table| !table.is_empty()) {
+            text += &format!("\ntest items of all runs, class by class\n{table}");
+        }
         if let Some(inference) = &self.inference {
             text += &format!(
                 "\nwith {} {} against {} plainly: {}\n",

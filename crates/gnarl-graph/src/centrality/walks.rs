@@ -2,13 +2,16 @@
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
+use crate::limits::{MOST, check_count};
 
 /// `A^length · 1`: the number of walks with that many steps from each node (the sum of their weights' products in a
 /// weighted graph). O(length · m).
 ///
-/// Counts are exact up to 2^53 and rounded beyond; past `f64`'s range there is an error, never an infinity.
+/// Counts are exact up to 2^53 and rounded beyond; past `f64`'s range there is an error, never an infinity. So is a length beyond
+/// a million.
 pub fn walk_counts(graph: &Graph, length: u32) -> Result<Vec<f64>> {
     use rayon::prelude::*;
+    check_count("walks", u64::from(length), MOST)?;
     let mut counts = vec![1.0; graph.num_nodes()];
     let mut next = counts.clone();
     for step in 1..=length {
@@ -24,7 +27,7 @@ pub fn walk_counts(graph: &Graph, length: u32) -> Result<Vec<f64>> {
             let what = format!(
                 "the walks of length {step} from node {u} are too many for a 64-bit float; use a shorter length"
             );
-            return Err(Error::argument("walk_counts", what));
+            return Err(Error::argument("walks", what));
         }
     }
     Ok(counts)

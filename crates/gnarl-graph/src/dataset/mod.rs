@@ -11,6 +11,7 @@
 //! | [`geom_gcn`] | tab-separated text and ten splits (WebKB, Chameleon, Squirrel) |
 //! | [`npz`] | NumPy zips with CSR arrays (Amazon, Coauthor, CoraML, PolBlogs) |
 //! | [`npz_writer`] | writes a graph as an archive that SciPy reads |
+//! | [`writer`] | writes a dataset in the forms that users bring their own in |
 //! | [`linkx`] | Facebook100 and LINKX arrays (Penn94, genius, deezer-europe) |
 //! | [`ogb`] | OGB's csv folder (ogbn-arxiv, arxiv-year) |
 //! | [`tu`] | TU graph-classification text |
@@ -45,6 +46,7 @@ pub mod scipy;
 pub mod sources;
 pub mod text;
 pub mod tu;
+pub mod writer;
 
 pub use self::benchmark::{Benchmark, Part, SplitData, Task};
 pub use self::load::{data_dir, load};

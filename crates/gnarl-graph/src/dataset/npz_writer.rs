@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::files::write_atomically;
 use crate::graph::Graph;
+use crate::matrix::DenseMatrix;
 
 /// Writes the edges and the features of a graph; labels and splits stay behind. The file is there whole or not at all.
 pub fn save(path: &Path, graph: &Graph) -> Result<()> {
@@ -54,19 +55,31 @@ fn bytes(graph: &Graph) -> zip::result::ZipResult<Vec<u8>> {
     Ok(archive.0.finish()?.into_inner())
 }
 
+/// Writes a matrix as one array that `numpy.load` reads, in single precision.
+pub fn save_matrix(path: &Path, matrix: &DenseMatrix<f32>) -> Result<()> {
+    let mut bytes = head("<f4", &format!("({}, {})", matrix.num_rows(), matrix.num_cols()));
+    bytes.extend(matrix.data().iter().flat_map(|x| x.to_le_bytes()));
+    write_atomically(path, bytes)
+}
+
+/// What stands before the numbers of an array in NumPy's format, version 1: a header padded to whole blocks of 64 bytes.
+fn head(kind: &str, shape: &str) -> Vec<u8> {
+    let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
+    let padding = 64 - (10 + header.len() + 1) % 64;
+    header.extend(std::iter::repeat_n(' ', padding % 64));
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes
+}
+
 struct Archive(ZipWriter<Cursor<Vec<u8>>>);
 
 impl Archive {
-    /// One array in NumPy's format, version 1: a header padded to whole blocks of 64 bytes, then the numbers.
     fn member(&mut self, name: &str, kind: &str, shape: &str, data: &[u8]) -> zip::result::ZipResult<()> {
-        let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
-        let padding = 64 - (10 + header.len() + 1) % 64;
-        header.extend(std::iter::repeat_n(' ', padding % 64));
-        header.push('\n');
         self.0.start_file(format!("{name}.npy"), SimpleFileOptions::default().large_file(data.len() > (1 << 30)))?;
-        self.0.write_all(b"\x93NUMPY\x01\x00")?;
-        self.0.write_all(&(header.len() as u16).to_le_bytes())?;
-        self.0.write_all(header.as_bytes())?;
+        self.0.write_all(&head(kind, shape))?;
         self.0.write_all(data)?;
         Ok(())
     }
@@ -90,7 +103,21 @@ impl Archive {
 mod tests {
     use super::*;
     use crate::dataset::attacked;
-    use crate::matrix::{CsrMatrix, DenseMatrix};
+    use crate::matrix::CsrMatrix;
+
+    /// The first bytes as `numpy.save` writes them for a float32 array of two rows and three columns: 128 with the header.
+    #[test]
+    fn a_matrix_is_one_array() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.npy");
+        save_matrix(&file, &DenseMatrix::new(2, 3, vec![1.0, 2.0, 3.0, 4.0, 5.0, -0.5]).unwrap()).unwrap();
+        let bytes = std::fs::read(&file).unwrap();
+        assert_eq!(bytes.len(), 128 + 24);
+        let header = std::str::from_utf8(&bytes[10..128]).unwrap();
+        assert_eq!(&bytes[..10], b"\x93NUMPY\x01\x00\x76\x00");
+        assert_eq!(header.trim_end(), "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }");
+        assert!(header.ends_with('\n') && bytes.ends_with(&(-0.5f32).to_le_bytes()));
+    }
 
     #[test]
     fn what_is_written_is_read_back_to_the_bit() {

@@ -24,7 +24,10 @@ pub use self::markov::{
     EigenvalueBound, Gap, Moments, centrality_eigenpairs, centrality_laplacian, eigenvalue_bound, gap,
     markov_symmetric, moments,
 };
-pub use self::report::{CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport, report};
+pub use self::report::{
+    CheegerReport, Inequality, OperatorSpectrum, ReportSettings, Source, SpectrumReport, num_parts, report,
+    report_watched,
+};
 
 /// Graphs with known spectra, and random ones.
 #[cfg(test)]

@@ -98,6 +98,10 @@ impl Method for Grbcd {
         edges(self.budget)
     }
 
+    fn passes(&self) -> f64 {
+        2.0 * self.steps as f64
+    }
+
     fn needs_gradients(&self) -> bool {
         true
     }

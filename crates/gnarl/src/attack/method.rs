@@ -59,6 +59,11 @@ pub trait Method {
         false
     }
 
+    /// How often it asks the model, at least: what a search without end is refused by.
+    fn passes(&self) -> f64 {
+        1.0
+    }
+
     /// Whether it follows a model's gradients.
     fn needs_gradients(&self) -> bool {
         false

@@ -65,7 +65,7 @@ impl Choice for Nettack {
     const NAME: &'static str = "nettack";
     const ABOUT: &'static str = "a few flips at each of some targets, by a linear surrogate (Nettack)";
     const SETTINGS: &'static [Setting] = &[
-        Setting::new("budget", "X", "how much may change: flips for each target [default: 5]"),
+        Setting::new("budget", "X", "how much may change: flips for each target [default: 5]").at_most(1 << 20),
         Setting::new("parts", "WHAT", "what is flipped: structure, features or both [default: structure]"),
         Setting::new("degree-test", "BOOL", "whether degrees must stay those of the same power law [default: true]"),
     ];

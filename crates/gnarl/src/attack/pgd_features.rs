@@ -153,6 +153,10 @@ impl Method for PgdFeatures {
         true
     }
 
+    fn passes(&self) -> f64 {
+        2.0 * self.steps as f64 * self.starts as f64
+    }
+
     fn needs_gradients(&self) -> bool {
         true
     }

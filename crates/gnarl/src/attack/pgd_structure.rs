@@ -109,6 +109,10 @@ impl Method for PgdStructure {
         edges(self.budget)
     }
 
+    fn passes(&self) -> f64 {
+        2.0 * self.steps as f64 + self.roundings as f64
+    }
+
     fn needs_gradients(&self) -> bool {
         true
     }

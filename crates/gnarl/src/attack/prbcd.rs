@@ -53,7 +53,8 @@ pub(super) const BLOCK: Setting = Setting::new(
     "block",
     "PAIRS",
     "pairs without an edge that are looked at together [default: 50000; of prbcd, grbcd 250000]",
-);
+)
+.at_most(MAX_BLOCK as u64);
 
 impl Choice for Prbcd {
     const NAME: &'static str = "prbcd";
@@ -133,6 +134,10 @@ impl Method for Prbcd {
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
         edges(self.budget)
+    }
+
+    fn passes(&self) -> f64 {
+        2.0 * (self.epochs + self.settling) as f64 + self.roundings as f64
     }
 
     fn needs_gradients(&self) -> bool {

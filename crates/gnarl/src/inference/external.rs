@@ -13,7 +13,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -40,7 +41,7 @@ impl External {
             return Err(failure("external model", "there is no program to start"));
         };
         let mut process = Process::start(program, arguments, limit)?;
-        let hello: Hello = process.ask(program, &json!({ "hello": 1 }))?;
+        let hello: Hello = process.ask(program, &json!({ "hello": 1 }), 1)?;
         match hello.num_classes {
             1.. => Ok(Self { name: program.clone(), num_classes: hello.num_classes, process: Mutex::new(process) }),
             0 => Err(process.fails(program, "it says that there are no classes")),
@@ -55,8 +56,8 @@ impl Classifier for External {
 
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
         let mut process = self.process.lock().unwrap_or_else(|e| e.into_inner());
-        let answer: Scores = process.ask(&self.name, &request(graph))?;
         let (rows, classes) = (graph.num_nodes(), self.num_classes);
+        let answer: Scores = process.ask(&self.name, &request(graph), rows.saturating_mul(classes))?;
         if answer.scores.len() != rows {
             let what = format!("it gave {} rows of scores for {rows} nodes", answer.scores.len());
             return Err(process.fails(&self.name, &what));
@@ -117,6 +118,36 @@ fn request(graph: &Graph) -> serde_json::Value {
 
 /// How much of a program's standard error is kept.
 const LAST_WORDS: usize = 2000;
+/// Bytes of an answer without scores, and of what stands around them.
+const SHORT_ANSWER: usize = 1 << 16;
+/// Bytes that a score may take, as a number of 17 digits with its sign, exponent, comma and blanks does with room to spare.
+const BYTES_OF_NUMBER: usize = 64;
+
+/// One line, without its end; `None` where the output has ended. Fails for one that is longer than any answer, having held no more of it.
+fn read_line(output: &mut impl BufRead, longest: &AtomicUsize) -> std::io::Result<Option<String>> {
+    let fail = |what: String| std::io::Error::new(std::io::ErrorKind::InvalidData, what);
+    let mut line = Vec::new();
+    loop {
+        let piece = output.fill_buf()?;
+        let (taken, ended) = match piece.iter().position(|&byte| byte == b'\n') {
+            Some(at) => (at + 1, true),
+            None => (piece.len(), piece.is_empty()),
+        };
+        line.extend_from_slice(&piece[..taken]);
+        output.consume(taken);
+        let longest = longest.load(Ordering::Relaxed);
+        if line.len() > longest {
+            return Err(fail(format!("a line of more than {longest} bytes, which no answer needs")));
+        }
+        if ended && line.is_empty() {
+            return Ok(None);
+        }
+        if ended {
+            line.truncate(line.len() - usize::from(line.ends_with(b"\n")));
+            return String::from_utf8(line).map(Some).map_err(|e| fail(e.to_string()));
+        }
+    }
+}
 
 #[derive(Debug)]
 struct Process {
@@ -124,6 +155,8 @@ struct Process {
     /// Closed when the program has failed.
     input: Option<ChildStdin>,
     lines: Receiver<std::io::Result<String>>,
+    /// Bytes of an answer that are waited for.
+    longest: Arc<AtomicUsize>,
     last_words: Arc<Mutex<Vec<u8>>>,
     limit: Duration,
 }
@@ -138,10 +171,14 @@ impl Process {
             .spawn()
             .map_err(|e| failure(program, &format!("it cannot be started: {e}")))?;
         let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (send, lines) = channel();
+        let longest = Arc::new(AtomicUsize::new(SHORT_ANSWER));
+        // A program that talks without being asked is not listened to.
+        let (send, lines) = sync_channel(1);
         if let Some(output) = output {
+            let longest = longest.clone();
             thread::spawn(move || {
-                for line in BufReader::new(output).lines() {
+                let mut output = BufReader::new(output);
+                while let Some(line) = read_line(&mut output, &longest).transpose() {
                     let ended = line.is_err();
                     if send.send(line).is_err() || ended {
                         break;
@@ -162,11 +199,18 @@ impl Process {
                 }
             });
         }
-        Ok(Self { child, input, lines, last_words, limit })
+        Ok(Self { child, input, lines, longest, last_words, limit })
     }
 
     /// Writes one line and reads one. Writing has a time limit of its own: a program that does not read would block it.
-    fn ask<T: for<'de> Deserialize<'de>>(&mut self, name: &str, request: &serde_json::Value) -> Result<T> {
+    fn ask<T: for<'de> Deserialize<'de>>(
+        &mut self,
+        name: &str,
+        request: &serde_json::Value,
+        numbers: usize,
+    ) -> Result<T> {
+        let longest = numbers.saturating_mul(BYTES_OF_NUMBER).saturating_add(SHORT_ANSWER);
+        self.longest.store(longest, Ordering::Relaxed);
         let Some(mut input) = self.input.take() else {
             return Err(failure(name, "it has failed before"));
         };
@@ -274,6 +318,7 @@ mod tests {
             ("read hello; echo '{\"classes\": 2}'", "not as agreed"),
             ("read hello; echo '{\"error\": \"no weights\"}'", "it says: \"no weights\""),
             ("sleep 5", "no answer within"),
+            ("read hello; while :; do printf xxxxxxxxxxxxxxxx; done", "a line of more than 65600 bytes"),
         ] {
             let e = start(script).unwrap_err().to_string();
             assert!(e.contains(expected) && !e.contains('\n'), "{script}: {e}");
@@ -284,6 +329,8 @@ mod tests {
             ("echo '{\"scores\": [[1, 2], [1, NaN], [1, 2]]}'", "not a number for node 1"),
             ("echo tired >&2; exit 1", "last words: tired"),
             ("sleep 5", "no answer within 800ms"),
+            // Six scores of 64 bytes at most.
+            ("while :; do printf '[[1, 2], '; done", "a line of more than 65920 bytes"),
         ] {
             let model = start(&format!("{HELLO} {answer}")).unwrap();
             let e = model.scores(&path()).unwrap_err().to_string();
@@ -294,6 +341,20 @@ mod tests {
         let e = External::start(&["/no/such/program".into()], Duration::from_secs(1)).unwrap_err().to_string();
         assert!(e.contains("cannot be started"), "{e}");
         assert!(External::start(&[], Duration::from_secs(1)).is_err());
+    }
+
+    /// Lines that nobody asked for are not collected: the program is held up after a few.
+    #[test]
+    fn lines_without_end_are_not_collected() {
+        let model =
+            start(&format!("{HELLO} while :; do echo '{{\"scores\": [[1, 2], [1, 2], [1, 2]]}}'; done")).unwrap();
+        assert!(model.scores(&path()).is_ok());
+        let longest = AtomicUsize::new(5);
+        let mut text = "abc\nabcde\nabcd".as_bytes();
+        assert_eq!(read_line(&mut text, &longest).unwrap().as_deref(), Some("abc"));
+        assert!(read_line(&mut text, &longest).is_err(), "six bytes with the end of the line");
+        assert_eq!(read_line(&mut text, &longest).unwrap().as_deref(), Some("abcd"), "the last line needs no end");
+        assert_eq!(read_line(&mut text, &longest).unwrap(), None);
     }
 
     #[test]

@@ -105,6 +105,12 @@ pub fn answers_on(model: &dyn GraphModel, data: &GraphData) -> Result<Vec<Tensor
     answers(model, &data.batches(&all, PART)?)
 }
 
+/// The vectors of all graphs made ready, without dropout or gradient.
+pub fn vectors_of(model: &dyn GraphModel, data: &GraphData) -> Result<Tensor> {
+    let all: Vec<u32> = (0..data.num_graphs() as u32).collect();
+    latent(model, &data.batches(&all, PART)?)
+}
+
 /// The distributions over classes of all graphs made ready.
 pub fn probabilities(classifier: &GraphClassifier, data: &GraphData) -> Result<DenseMatrix<f32>> {
     let all: Vec<u32> = (0..data.num_graphs() as u32).collect();

@@ -120,7 +120,7 @@ impl Fitted {
         }
         let description: Description = serde_json::from_str(text).map_err(broken)?;
         let tensors = load_safetensors(bytes).map_err(|e| wrong(format!("its tensors are broken: {e}")))?;
-        description.fitted(&tensors).map_err(|e| match e {
+        description.fitted(&tensors, bytes.len()).map_err(|e| match e {
             Error::Checkpoint { .. } => e,
             other => wrong(other.to_string()),
         })
@@ -128,9 +128,10 @@ impl Fitted {
 }
 
 impl Description {
-    fn fitted(self, tensors: &HashMap<String, Tensor>) -> Result<Fitted> {
+    fn fitted(self, tensors: &HashMap<String, Tensor>, bytes: usize) -> Result<Fitted> {
         let wrong = |what: String| Error::Graph(gnarl_graph::Error::argument("model", what));
         let plan = self.model.plan(self.task)?;
+        plan.check_stored(self.in_dim, self.classes.len(), bytes)?;
         self.scaler.check(self.in_dim)?;
         if plan.features != self.scaler.scaling() {
             return Err(wrong(format!(

@@ -54,6 +54,7 @@ impl Model {
     pub fn ready(&self, name: &str, content: &Content, options: FitOptions) -> Result<Ready> {
         let plan = self.settled_for(content).plan(content.task())?;
         plan.check_asked(&options)?;
+        plan.check_demand(name, content, 1.0, 0.0)?;
         let candidates = plan.model.operator.candidates().into_iter().map(|operator| plan.with_operator(operator));
         let candidates: Vec<Plan> = candidates.collect();
         let data = match content {

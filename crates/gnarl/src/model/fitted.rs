@@ -1,6 +1,7 @@
 //! [`Fitted`]: a model with everything it needs to answer.
 
 use gnarl_graph::dataset::Task;
+use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::{Content, Dataset, DenseMatrix, Error as GraphError, Graph, GraphSet, Labels, Part, Split};
 use rayon::prelude::*;
 
@@ -8,7 +9,7 @@ use super::fit_graph_exits;
 use super::graph_data::{GraphData, GraphPreparation, Inputs};
 use super::report::FitReport;
 use super::{Model, Plan, batches};
-use crate::classifier::{Classifier, EarlyExit, GraphEarlyExit, Through, WhiteBox};
+use crate::classifier::{Classifier, EarlyExit, GraphEarlyExit, Through, WhiteBox, to_matrix};
 use crate::depth::{Answers, Policy, Structure};
 use crate::error::Result;
 use crate::features::Scaler;
@@ -290,6 +291,30 @@ impl Fitted {
         Ok(Predictions { classes, probabilities, exits })
     }
 
+    /// The last representation of each node before class scores, or of a set the vector of each graph; `None` where the network has
+    /// scores alone. Fails for a model with exits, which has one at every exit.
+    pub fn embeddings(&self, content: &Content) -> Result<Option<DenseMatrix<f32>>> {
+        let refuse = |what: &str| Err(GraphError::argument("embeddings", what).into());
+        match (content, &self.learned) {
+            (Content::Graph(graph), Learned::Network(network)) => {
+                let graph = self.prepared(graph)?;
+                let hidden = network.network().hidden(&network.propagation(&graph)?, &network.input(&graph)?)?;
+                hidden.map(|hidden| to_matrix(&hidden)).transpose()
+            }
+            (Content::Graphs(set), Learned::Graphs(network)) => match network.graph_classifier() {
+                Some(classifier) => {
+                    let vectors = batches::vectors_of(classifier, &self.prepared_set(set)?.1)?;
+                    to_matrix(&vectors).map(Some)
+                }
+                None => Ok(None),
+            },
+            (_, Learned::Exits(_) | Learned::GraphExits(_)) => {
+                refuse("a model with exits has a representation at each of them; take one of a fixed depth")
+            }
+            _ => refuse("the model is for nodes of one graph and this is a set, or the other way round"),
+        }
+    }
+
     /// What it says by a plain forward pass, whatever its inference.
     pub fn predict_plainly(&self, content: &Content) -> Result<Predictions> {
         let (probabilities, _) = self.read(content, &Reading::default())?;
@@ -418,6 +443,27 @@ impl Fitted {
         let right =
             labelled.iter().filter(|(i, c)| known[*c as usize] == Some(predictions.classes[*i as usize])).count();
         Ok((!labelled.is_empty()).then(|| 100.0 * right as f64 / labelled.len() as f64))
+    }
+
+    /// What predictions about some items are worth class by class; `None` where none of them has a label that the model knows. Classes are
+    /// matched by name and are the model's; items of others are left out.
+    pub fn class_scores(
+        &self,
+        predictions: &Predictions,
+        content: &Content,
+        items: &[u32],
+    ) -> Result<Option<ClassScores>> {
+        let Some(labels) = content.labels() else { return Ok(None) };
+        let known = self.matched(labels);
+        let judged: Vec<(u32, u32)> =
+            items.iter().filter_map(|&i| labels.get(i).and_then(|c| known[c as usize]).map(|c| (i, c))).collect();
+        if judged.is_empty() {
+            return Ok(None);
+        }
+        let (items, truth): (Vec<u32>, Vec<u32>) = judged.into_iter().unzip();
+        let predicted: Vec<u32> = items.iter().map(|&i| predictions.classes[i as usize]).collect();
+        let probabilities = predictions.probabilities.select_rows(&items);
+        Ok(Some(ClassScores::new(&truth, &predicted, Some(&probabilities), self.classes.len())?))
     }
 
     /// For each class of labels the model's class of the same name.

@@ -5,6 +5,7 @@
 //! | [`value`] | [`Model`]: a backbone and a choice on each axis, serialisable, with a builder |
 //! | [`options`] | what can be told beside the axes: the network's shape, the training |
 //! | [`plan`] | what is left open filled in, what cannot be refused: the one place that says no |
+//! | `demand` | what a plan asks of the machine, refused before anything is made |
 //! | [`spec`] | a model as TOML |
 //! | [`fit`] | from a model and data to a fitted model |
 //! | `fit_node`, `fit_sampled`, `fit_graphs`, `fit_graph_exits` | the same on one graph, on neighbourhoods sampled in it, on a set, and on a set with exits |
@@ -17,6 +18,7 @@
 //! Everything above this room asks questions of fitted models and never reaches inside.
 
 pub mod batches;
+mod demand;
 pub mod file;
 pub mod fit;
 mod fit_graph_exits;

@@ -57,17 +57,19 @@ impl NetworkOptions {
             "layers",
             "N",
             "rounds of message passing; the ways of combining layers may have none [default: 2]",
-        ),
+        )
+        .at_most(10_000),
         Setting::new("dropout", "RATE", "dropout between layers [default: 0.5; of sets of graphs 0]"),
         Setting::new("input-dropout", "RATE", "dropout of the input features [default: 0]"),
-        Setting::new("heads", "N", "attention heads of hidden layers [default: 8]"),
+        Setting::new("heads", "N", "attention heads of hidden layers [default: 8]").at_most(10_000),
         Setting::new("attention-dropout", "RATE", "dropout of attention coefficients [default: 0]"),
         Setting::new("batch-norm", "BOOL", "batch normalisation inside GIN's perceptrons [default: false]"),
         Setting::new(
             "propagation-steps",
             "N",
             "of appnp, rung, elastic-gnn, evennet and airgnn: steps of propagation behind the prediction [default: 10]",
-        ),
+        )
+        .at_most(10_000),
         Setting::new(
             "teleport",
             "SHARE",
@@ -174,7 +176,7 @@ pub struct TrainingOptions {
 impl TrainingOptions {
     /// By the names they are stored under.
     pub const SETTINGS: &'static [Setting] = &[
-        Setting::new("epochs", "N", "training epochs [default: 200; of sets of graphs 300]"),
+        Setting::new("epochs", "N", "training epochs [default: 200; of sets of graphs 300]").at_most(1_000_000_000),
         Setting::new("learning-rate", "X", "learning rate [default: 0.01]").flag("lr"),
         Setting::new("exponent-learning-rate", "X", "learning rate of cgso's exponents [default: 0.005]").flag("exponent-lr"),
         Setting::new("weight-decay", "X", "L2 decay [default: 5e-4; with a gain 0.05, of parseval 0.01]"),

@@ -2,7 +2,7 @@
 //! options that would change nothing.
 
 use gnarl_graph::dataset::Task;
-use gnarl_graph::names::listed;
+use gnarl_graph::names::{check_counts, fields, listed};
 use gnarl_graph::sample::Fanout;
 use gnarl_graph::{Content, Error, Result};
 
@@ -217,6 +217,8 @@ impl Model {
     fn check_choices(&self) -> Result<()> {
         self.depth.check()?;
         self.weights.check()?;
+        check_counts(NetworkOptions::SETTINGS, &fields(&self.network)?)?;
+        check_counts(TrainingOptions::SETTINGS, &fields(&self.training)?)?;
         self.inference.check()?;
         self.augment.check()?;
         self.defense.check()

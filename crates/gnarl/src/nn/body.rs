@@ -40,6 +40,14 @@ pub trait Body: std::fmt::Debug + Send + Sync {
         crate::tensor::bail!("there is no head behind these vectors")
     }
 
+    /// The last representation of every node before class scores, `[nodes, width]`; `None` where scores are all there is.
+    fn hidden(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Option<Tensor>> {
+        match self.head() {
+            Some(_) => Ok(Some(self.latent(propagation, x, pass)?.to_dense()?)),
+            None => Ok(None),
+        }
+    }
+
     /// The linear maps that are all it does to features; none where it does something else first.
     fn input_maps(&self) -> Vec<ParamId> {
         Vec::new()

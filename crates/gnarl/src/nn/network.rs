@@ -53,6 +53,15 @@ impl Network {
         Ok(Self { config: config.clone(), in_dim, num_classes, params, body, scalars, gain: None })
     }
 
+    /// How many numbers the parameters of such a network are, found without making them. Some more would be those of a gain, a readout or exits.
+    pub fn size(config: &NetworkConfig, shape: &Shape<'_>) -> crate::Result<f64> {
+        config.check()?;
+        let mut params = Params::counting(config.weights);
+        let (plan, rng) = (config.plan(shape), &mut stream(0, "network", 0));
+        (plan.entry.build)(&plan, &mut params, rng)?;
+        Ok(params.counted())
+    }
+
     /// Its settings.
     pub fn config(&self) -> &NetworkConfig {
         &self.config
@@ -165,6 +174,13 @@ impl Network {
         let weights = self.params.weights()?.detached();
         let pass = &Pass::evaluation(&weights);
         self.body.latent(&*self.propagation(propagation, pass)?, x, pass)
+    }
+
+    /// The last representation of every node before class scores, without dropout and outside any gradient; `None` where scores are all there is.
+    pub fn hidden(&self, propagation: &Propagation, x: &Input) -> Result<Option<Tensor>> {
+        let weights = self.params.weights()?.detached();
+        let pass = &Pass::evaluation(&weights);
+        self.body.hidden(&*self.propagation(propagation, pass)?, x, pass)
     }
 
     /// Puts another head in the place of its own. It has found its own scale: a factor on scores becomes one.
@@ -317,6 +333,20 @@ mod tests {
         }
     }
 
+    /// On a path of three, features 1, -2, 4: the first layer's sums of neighbours are -2, 5, -2, and ReLU leaves the five.
+    #[test]
+    fn what_stands_before_scores_is_the_last_hidden_layer() {
+        let config = NetworkConfig { hidden: 1, bias: false, ..NetworkConfig::new(Backbone::Gcn) };
+        let network = Network::new(&config, &Shape::new(1, 2, 0.0), 1).unwrap();
+        plant(network.params(), "layers.0.weight", &[1.0]);
+        let x = Input::Dense(Tensor::new(&[[1f32], [-2.0], [4.0]], &Device::Cpu).unwrap());
+        let hidden = network.hidden(&adjacency(&path()).into(), &x).unwrap().unwrap();
+        assert_eq!(hidden.flatten_all().unwrap().to_vec1::<f32>().unwrap(), [0.0, 5.0, 0.0]);
+        let one = NetworkConfig { layers: 1, ..config };
+        let network = Network::new(&one, &Shape::new(1, 2, 0.0), 1).unwrap();
+        assert!(network.hidden(&adjacency(&path()).into(), &x).unwrap().is_none(), "one layer gives scores");
+    }
+
     #[test]
     fn noise_is_for_training_alone() {
         let config = NetworkConfig { noise: 0.5, dropout: 0.0, ..NetworkConfig::new(Backbone::Gcn) };
@@ -330,6 +360,21 @@ mod tests {
         assert_ne!(scores(&Pass::training(&weights, 1)), scores(&Pass::training(&weights, 2)));
         assert_eq!(scores(&Pass::training(&weights, 1)), scores(&Pass::training(&weights, 1)));
         assert_eq!(scores(&Pass::evaluation(&weights)), scores(&Pass::evaluation(&weights)));
+    }
+
+    /// What is counted is what is there, for every backbone, and counting costs nothing where making would cost everything.
+    #[test]
+    fn sizes_are_known_before_anything_is_made() {
+        for (name, backbone) in Backbone::ALL {
+            let config = NetworkConfig { hidden: 8, heads: 2, layers: 3, ..NetworkConfig::new(backbone) };
+            let shape = Shape::new(6, 3, 1.0);
+            let network = Network::encoder(&config, &shape, 1).unwrap();
+            let there: usize = network.params().list().iter().map(|p| p.var.elem_count()).sum();
+            assert_eq!(Network::size(&config, &shape).unwrap(), there as f64, "{name}");
+        }
+        let wide = NetworkConfig { hidden: 1_000_000, layers: 3, ..NetworkConfig::new(Backbone::Gcn) };
+        let size = Network::size(&wide, &Shape::new(1_000_000, 1_000_000, 1.0)).unwrap();
+        assert_eq!(size, 3e12 + 3e6, "three matrices of a million by a million, and their offsets");
     }
 
     /// Two networks that differ in one option alone: whether anything that training sees does.

@@ -3,6 +3,7 @@
 //! A layer holds the ids of its parameters, never the tensors. A forward pass gets the tensors as [`Weights`], which are
 //! the parameters as they are, or a projection of them (the weights axis), computed once per step and not once per use.
 
+use std::collections::HashSet;
 use std::ops::{Index, Range};
 use std::sync::Mutex;
 
@@ -16,6 +17,9 @@ use crate::weights::WeightsChoice;
 /// Names one parameter of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ParamId(usize);
+
+/// Of vectors that are made even where a model is only counted: steps of propagation, no more than these.
+const LONGEST_VECTOR: usize = 20_000;
 
 /// What kind of number a parameter is: groups may have learning rates and decay of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -49,20 +53,42 @@ pub struct Param {
 #[derive(Debug, Default)]
 pub struct Params {
     list: Vec<Param>,
+    names: HashSet<String>,
     constraint: WeightsChoice,
+    /// Where matrices are only counted.
+    counted: Option<f64>,
 }
 
 impl Params {
     /// None yet; what is asked of those in [`Group::Weight`].
     pub fn new(constraint: WeightsChoice) -> Self {
-        Self { list: Vec::new(), constraint }
+        Self { constraint, ..Self::default() }
+    }
+
+    /// The same for a model that is only asked how large it would be: matrices are counted and not made.
+    pub(super) fn counting(constraint: WeightsChoice) -> Self {
+        Self { counted: Some(0.0), ..Self::new(constraint) }
+    }
+
+    /// The values that were [`counted`](Self::counting).
+    pub(super) fn counted(&self) -> f64 {
+        self.counted.unwrap_or(0.0)
     }
 
     /// Makes a parameter.
     pub fn add(&mut self, name: String, shape: &[usize], init: Init, group: Group, rng: &mut Rng) -> Result<ParamId> {
-        if self.list.iter().any(|p| p.name == name) {
+        if !self.names.insert(name.clone()) {
             bail!("two parameters are called {name}");
         }
+        let mut shape = shape;
+        if let Some(counted) = &mut self.counted {
+            *counted += shape.iter().map(|&side| side as f64).product::<f64>();
+            // Vectors are small, and some bodies write into theirs.
+            if shape.len() > 1 || shape.iter().any(|&side| side > LONGEST_VECTOR) {
+                shape = &[0];
+            }
+        }
+        let init = if shape == [0] { Init::Constant(0.0) } else { init };
         let values = init.values(shape, rng);
         let var = Var::from_tensor(&Tensor::from_vec(values, shape, &Device::Cpu)?)?;
         self.list.push(Param { name, var, group });

@@ -1,12 +1,14 @@
 //! Expected robustness by sampling (thesis eq. `equation:robustness_expected_value`, algorithm `prob_eval`):
 //! `Adv_eps[f] = P(d_Y(f(G~, X~), f(G, X)) > sigma)` over perturbed inputs drawn from a region around the input.
 
+use gnarl_graph::limits::{MOST, check_count};
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{DenseMatrix, Error as GraphError, Features, Graph};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::answer::{Answer, Moved, ScoreDistances};
+use super::watch::SampleWatch;
 use crate::classifier::{Classifier, Reduced, WhiteBox, to_matrix};
 use crate::error::Result;
 use crate::nn::{Input, Propagation};
@@ -83,6 +85,7 @@ impl Settings {
         if self.samples == 0 {
             return refuse("0 samples say nothing, at least 1 is needed".into());
         }
+        check_count("samples", self.samples as u64, MOST)?;
         if let Some(s) = self.sigmas.iter().find(|s| !(s.is_finite() && **s > 0.0)) {
             return refuse(format!("sigma {s} must be a finite number above 0"));
         }
@@ -142,9 +145,19 @@ pub struct Estimate {
 /// Of a network whose first step is linear and narrower than the features ([`WhiteBox::reduced`]), perturbations are never
 /// held whole: in L2 balls only their coordinates are drawn ([`ReducedBall`]), in others drawn and projected a few rows at a time.
 pub fn estimate(classifier: &dyn Classifier, graph: &Graph, settings: &Settings) -> Result<Estimate> {
+    finished(estimate_watched(classifier, graph, settings, SampleWatch::quiet())?)
+}
+
+/// The same, telling how it goes; `None` where it was stopped.
+pub fn estimate_watched(
+    classifier: &dyn Classifier,
+    graph: &Graph,
+    settings: &Settings,
+    watch: SampleWatch<'_>,
+) -> Result<Option<Estimate>> {
     // Where degrees stand for features, another graph has another input.
     let Some(model) = classifier.white_box().filter(|model| !model.reads_degrees()) else {
-        return estimate_over(std::slice::from_ref(graph), |graph| classifier.scores(graph), settings);
+        return over(std::slice::from_ref(graph), |graph| classifier.scores(graph), settings, watch);
     };
     settings.check(graph)?;
     let subject = Subject::new(model, graph)?;
@@ -155,12 +168,43 @@ pub fn estimate(classifier: &dyn Classifier, graph: &Graph, settings: &Settings)
         let input = settings.region.ball().map(|ball| subject.moved_input(ball, rng)).transpose()?;
         base.distance(&Answer::new(subject.scores(other.as_ref(), input.as_ref())?)?)
     };
-    Ok(summary((0..settings.samples).into_par_iter().map(one).collect::<Result<_>>()?, &settings.sigmas))
+    drawn(settings.samples, one, settings, watch)
+}
+
+/// Samples side by side, until they are stopped.
+fn drawn(
+    count: usize,
+    one: impl Fn(usize) -> Result<Moved> + Sync,
+    settings: &Settings,
+    watch: SampleWatch<'_>,
+) -> Result<Option<Estimate>> {
+    let watched = |sample: usize| -> Result<Option<Moved>> {
+        if watch.stopped() {
+            return Ok(None);
+        }
+        let moved = one(sample)?;
+        (watch.on_samples)(1);
+        Ok(Some(moved))
+    };
+    let all = (0..count).into_par_iter().map(watched).collect::<Result<Option<Vec<Moved>>>>()?;
+    Ok(all.map(|moved| summary(moved, &settings.sigmas)))
+}
+
+/// What was not to be stopped.
+fn finished(estimate: Option<Estimate>) -> Result<Estimate> {
+    estimate.ok_or_else(|| GraphError::argument("robustness", "stopped before its end").into())
 }
 
 /// The same for any function from graphs to scores, averaged over graphs with `samples` perturbed inputs each: the scores of a
 /// node task have a row for each node, those of a graph task one row.
 pub fn estimate_over<F>(graphs: &[Graph], scores: F, settings: &Settings) -> Result<Estimate>
+where
+    F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync,
+{
+    finished(over(graphs, scores, settings, SampleWatch::quiet())?)
+}
+
+fn over<F>(graphs: &[Graph], scores: F, settings: &Settings, watch: SampleWatch<'_>) -> Result<Option<Estimate>>
 where
     F: Fn(&Graph) -> Result<DenseMatrix<f32>> + Sync,
 {
@@ -178,8 +222,7 @@ where
         }
         base.distance(&Answer::new(scores(&moved)?)?)
     };
-    let draws = graphs.len() * settings.samples;
-    Ok(summary((0..draws).into_par_iter().map(one).collect::<Result<_>>()?, &settings.sigmas))
+    drawn(graphs.len() * settings.samples, one, settings, watch)
 }
 
 /// The graph that sample `sample` of [`estimate`] looks at; `None` where only features move.
@@ -376,6 +419,33 @@ mod tests {
         let config = NetworkConfig { hidden: 8, heads: 2, ..NetworkConfig::new(backbone) };
         WhiteBox::new(Network::new(&config, &crate::nn::Shape::new(30, 3, 1.0), 5).unwrap(), OperatorChoice::Usual)
             .unwrap()
+    }
+
+    /// Every sample is told of, by both ways; stopped after ten, nothing is concluded from them.
+    #[test]
+    fn samples_are_told_of_and_can_be_stopped() {
+        use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+        let (graph, settings) = (random_graph(), features(Norm::L2, 0.5, 200));
+        let outside = FromFn { num_classes: 2, function: linear };
+        let models: [&dyn Classifier; 2] = [&network(Backbone::Gcn), &outside];
+        for model in models {
+            for (most, finished) in [(usize::MAX, true), (10, false)] {
+                let (told, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+                let on_samples = |count: usize| {
+                    if told.fetch_add(count, Ordering::Relaxed) + count >= most {
+                        stop.store(true, Ordering::Relaxed);
+                    }
+                };
+                let watch = SampleWatch { on_samples: &on_samples, stop: &stop };
+                let found = estimate_watched(model, &graph, &settings, watch).unwrap();
+                assert_eq!(found.is_some(), finished);
+                let told = told.load(Ordering::Relaxed);
+                assert!(if finished { told == 200 } else { (10..200).contains(&told) }, "{told}");
+            }
+        }
+        let e = settings.clone();
+        let e = Settings { samples: 2_000_000, ..e }.check(&graph).unwrap_err().to_string();
+        assert!(e.starts_with("samples: 2000000 is beyond 1000000"), "{e}");
     }
 
     /// One coordinate of a uniform point of the ball in three dimensions: `P(|z| <= t) = (3t - t³) / 2`, `E|z| = 3/8`. The

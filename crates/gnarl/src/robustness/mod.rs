@@ -7,6 +7,7 @@
 //! | [`answer`] | how far two answers are apart |
 //! | [`bounds`] | upper bounds on features, structure and both, of stacks of GCN or GIN layers |
 //! | [`certify`] | for each node what no attacker within a radius can change |
+//! | `watch` | who looks on while samples are drawn |
 //!
 //! [`perturb`]: crate::perturb
 
@@ -14,7 +15,9 @@ pub mod answer;
 pub mod bounds;
 pub mod certify;
 pub mod estimate;
+mod watch;
 
 pub use answer::ScoreDistances;
 pub use bounds::{Bound, Bounds, Budget};
 pub use estimate::{Estimate, Exceedance, Region, Settings, estimate, estimate_over};
+pub use watch::SampleWatch;

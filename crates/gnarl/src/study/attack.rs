@@ -392,6 +392,8 @@ impl AttackStudy {
             attack_set::check(&self.attack, set)?;
         }
         let ready = self.settled_model().ready(&on.name, &on.content, FitOptions::default())?;
+        let (runs, passes) = (self.runs as f64, self.attack.method().passes());
+        ready.plan().check_demand(&on.name, &on.content, runs, runs * passes)?;
         let size = |graph: &Graph| graph.features().map_or(0, |f| f.num_rows() * f.num_cols());
         let entries: usize = match &on.content {
             Content::Graph(graph) => size(graph),

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use gnarl_graph::dataset::Benchmark;
+use gnarl_graph::limits::{MOST, check_count};
 use gnarl_graph::{Content, CsrMatrix, Error, Features, Graph, named};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -98,6 +99,8 @@ pub struct SmoothingSettings {
 
 /// The most radii of one sort that smoothing looks at.
 const MOST_FLIPS: usize = 60;
+/// The literature draws up to a million.
+const MOST_DRAWS: u64 = 100 * MOST;
 
 impl SmoothingSettings {
     /// Refuses what no samples can answer.
@@ -113,9 +116,8 @@ impl SmoothingSettings {
         if self.selection == 0 {
             return Err(Error::argument("selection", "0 draws choose no class; at least 1 is needed"));
         }
-        if u32::try_from(self.samples).is_err() {
-            return Err(Error::argument("samples", format!("{} are more than votes are counted for", self.samples)));
-        }
+        check_count("selection", self.selection as u64, MOST_DRAWS)?;
+        check_count("samples", self.samples as u64, MOST_DRAWS)?;
         self.check_samples(self.alpha, 2)
     }
 
@@ -349,7 +351,7 @@ impl CertifyStudy {
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
-        Ok((plan.trainings(Some(&on.content)) * plan.training.epochs * self.runs) as u64)
+        Ok(plan.trainings(Some(&on.content)) as u64 * plan.training.epochs as u64 * self.runs as u64)
     }
 
     /// Samples of all runs together, for progress.
@@ -384,6 +386,7 @@ impl CertifyStudy {
             return Err(Error::argument("certify", what).into());
         };
         let ready = self.model.ready(&on.name, &on.content, FitOptions::default())?;
+        ready.plan().check_demand(&on.name, &on.content, self.runs as f64, self.samples() as f64)?;
         let one = |ready: &Ready, i: usize| {
             let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
             ready.fit(split, seed, &watch.training)

@@ -16,8 +16,8 @@ use crate::inference::{Defended, Perturbed};
 use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
 use crate::robustness::bounds::{Distance, operator_distance};
-use crate::robustness::estimate::drawn_graph;
-use crate::robustness::{Bounds, Budget, Estimate, Region, ScoreDistances, Settings, estimate};
+use crate::robustness::estimate::{drawn_graph, estimate_watched};
+use crate::robustness::{Bounds, Budget, Estimate, Region, SampleWatch, ScoreDistances, Settings};
 use crate::train::Watch;
 
 /// A model, and the regions around its input that are looked at.
@@ -37,8 +37,8 @@ pub struct RobustnessStudy {
 pub struct RobustnessWatch<'a> {
     /// The training.
     pub training: Watch<'a>,
-    /// Called when training is over and after every radius.
-    pub on_radius: &'a (dyn Fn() + Sync),
+    /// Called with the number of samples drawn since it was called last.
+    pub on_samples: &'a (dyn Fn(usize) + Sync),
 }
 
 /// What was found at each radius, and how well the models do.
@@ -103,7 +103,17 @@ impl RobustnessStudy {
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
-        Ok((plan.trainings(Some(&on.content)) * plan.training.epochs * self.runs) as u64)
+        Ok(plan.trainings(Some(&on.content)) as u64 * plan.training.epochs as u64 * self.runs as u64)
+    }
+
+    /// Samples of all radii together, for progress.
+    pub fn samples(&self, on: &Benchmark) -> u64 {
+        let graphs = |i: usize| match on.content {
+            Content::Graph(_) => 1,
+            Content::Graphs(_) => on.splits.get(i % on.splits.len().max(1)).map_or(0, |split| split.test().len()),
+        };
+        let each: usize = self.settings.iter().map(|settings| settings.samples).sum();
+        (0..self.runs).map(|i| graphs(i) as u64 * each as u64).sum()
     }
 
     /// Fits, then estimates and bounds at every radius.
@@ -113,6 +123,7 @@ impl RobustnessStudy {
         if self.runs == 0 {
             return Err(Error::argument("robustness", "0 runs; at least 1 is needed").into());
         }
+        ready.plan().check_demand(&on.name, &on.content, self.runs as f64, self.samples(on) as f64)?;
         let one = |ready: &Ready, i: usize| {
             let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
             ready.fit(split, seed, &watch.training)
@@ -135,7 +146,6 @@ impl RobustnessStudy {
             model.accuracy_on(&predictions, &on.content, model.trained_on().split.test())
         });
         let test_accuracy = Accuracy::of_all(accuracies.collect::<Result<Vec<_>>>()?.into_iter())?;
-        (watch.on_radius)();
         let (bounds, mut no_bounds) = match self.bounds(&cases) {
             Ok(bounds) => (bounds, None),
             Err(why) => (Vec::new(), Some(why.to_string())),
@@ -148,11 +158,16 @@ impl RobustnessStudy {
                 break;
             }
             let started = Instant::now();
-            let estimates = cases.iter().map(|case| case.estimate(settings)).collect::<Result<Vec<_>>>()?;
+            let samples = SampleWatch { on_samples: watch.on_samples, stop: watch.training.stop };
+            let estimates = cases.iter().map(|case| case.estimate(settings, samples));
+            let Some(estimates) = estimates.collect::<Result<Option<Vec<Estimate>>>>()? else {
+                interrupted = true;
+                break;
+            };
             let seconds = started.elapsed().as_secs_f64();
             let found = match bounds.is_empty() {
                 true => Ok(Vec::new()),
-                false => bound(&bounds, &cases, settings, &estimates),
+                false => bound(&bounds, &cases, settings, &estimates, samples),
             };
             let found = found.unwrap_or_else(|why| {
                 no_bounds = Some(why.to_string());
@@ -170,7 +185,6 @@ impl RobustnessStudy {
                 bounds: found,
                 seconds,
             });
-            (watch.on_radius)();
         }
         let seconds = start.elapsed().as_secs_f64();
         Ok(RobustnessResult { test_accuracy, curve, no_bounds, interrupted, train_seconds, seconds })
@@ -241,13 +255,14 @@ impl<'a> Case<'a> {
         Settings { region, seed: mix(settings.seed ^ mix(u64::from(place) + 1)), ..settings.clone() }
     }
 
-    fn estimate(&self, settings: &Settings) -> Result<Estimate> {
+    fn estimate(&self, settings: &Settings, watch: SampleWatch<'_>) -> Result<Option<Estimate>> {
         let (graph, settings) = (&self.input.graph, &self.settings(settings));
         match self.fitted.reading().is_plain() {
-            true => estimate(&self.bare, graph, settings),
+            true => estimate_watched(&self.bare, graph, settings, watch),
             false => {
                 let reading = self.fitted.reading();
-                estimate(&Defended { model: &self.bare, reading, seed: self.fitted.seed() }, graph, settings)
+                let defended = Defended { model: &self.bare, reading, seed: self.fitted.seed() };
+                estimate_watched(&defended, graph, settings, watch)
             }
         }
     }
@@ -271,6 +286,7 @@ fn bound(
     cases: &[Case<'_>],
     settings: &Settings,
     estimates: &[Estimate],
+    watch: SampleWatch<'_>,
 ) -> Result<Vec<BoundReport>> {
     let budget = |settings: &Settings| match settings.region {
         Region::Features(ball) => Budget::Features { norm: ball.norm(), epsilon: ball.epsilon() },
@@ -280,7 +296,7 @@ fn bound(
     // Of one graph the drawn ones are the same in every run.
     let distance = match (budget(settings), bounds.first(), cases.first()) {
         (Budget::Structure { .. }, Some((model, _)), Some(Case { input: Input { graph, place: None }, .. })) => {
-            Some(farthest(model, graph, settings)?)
+            farthest(model, graph, settings, watch)?
         }
         _ => None,
     };
@@ -319,15 +335,18 @@ fn bound(
     Ok(found)
 }
 
-/// The farthest that the operator of a drawn graph is from the graph's own. Graphs are the same ones in every run.
-fn farthest(model: &WhiteBox, graph: &Graph, settings: &Settings) -> Result<f64> {
+/// The farthest that the operator of a drawn graph is from the graph's own; `None` where that was stopped. Graphs are the same ones in every run.
+fn farthest(model: &WhiteBox, graph: &Graph, settings: &Settings, watch: SampleWatch<'_>) -> Result<Option<f64>> {
     let clean = model.propagation(graph)?.operator;
-    let one = |sample: usize| -> Result<f64> {
+    let one = |sample: usize| -> Result<Option<f64>> {
+        if watch.stopped() {
+            return Ok(None);
+        }
         match drawn_graph(graph, settings, sample)? {
-            Some(other) => operator_distance(&clean, &model.propagation(&other)?.operator),
-            None => Ok(0.0),
+            Some(other) => operator_distance(&clean, &model.propagation(&other)?.operator).map(Some),
+            None => Ok(Some(0.0)),
         }
     };
-    let all = (0..settings.samples).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
-    Ok(all.into_iter().fold(0.0, f64::max))
+    let all = (0..settings.samples).into_par_iter().map(one).collect::<Result<Option<Vec<f64>>>>()?;
+    Ok(all.map(|all| all.into_iter().fold(0.0, f64::max)))
 }

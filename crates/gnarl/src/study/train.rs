@@ -5,10 +5,11 @@
 //! results are those of one after the other.
 
 use std::borrow::Cow;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use gnarl_graph::dataset::{Benchmark, Task};
-use gnarl_graph::metrics::{PairedDifference, paired_difference};
+use gnarl_graph::metrics::{ClassScores, PairedDifference, paired_difference};
 use gnarl_graph::{DenseMatrix, Split};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -36,18 +37,38 @@ pub struct TrainStudy {
     pub policies: Vec<Kind>,
     /// What is asked beside.
     pub options: FitOptions,
+    /// Which run's model is kept.
+    pub keep_run: KeepRun,
+}
+
+gnarl_graph::named! {
+    /// Which run's model is kept.
+    pub enum KeepRun as "run to keep" {
+        /// The first that was finished.
+        First = "first",
+        /// The one that is right about most validation items, of equals the first.
+        Best = "best",
+    }
 }
 
 impl TrainStudy {
     /// One run, or one initialisation of every fold.
     pub fn new(model: Model) -> Self {
-        Self { model, runs: 1, inits: 1, seed: 0, policies: Vec::new(), options: FitOptions::default() }
+        Self {
+            model,
+            runs: 1,
+            inits: 1,
+            seed: 0,
+            policies: Vec::new(),
+            options: FitOptions::default(),
+            keep_run: KeepRun::First,
+        }
     }
 
     /// Epochs of all trainings together, for progress.
     pub fn epochs(&self, on: &Benchmark) -> Result<u64> {
         let plan = self.model.plan(on.content.task())?;
-        Ok((plan.trainings(Some(&on.content)) * plan.training.epochs * self.num_fits(on)) as u64)
+        Ok(plan.trainings(Some(&on.content)) as u64 * plan.training.epochs as u64 * self.num_fits(on) as u64)
     }
 
     fn num_fits(&self, on: &Benchmark) -> usize {
@@ -98,26 +119,55 @@ impl TrainStudy {
         }
         let ready = self.model.ready(&on.name, &on.content, self.options)?;
         ready.plan().check_policies(&self.policies)?;
+        ready.plan().check_demand(&on.name, &on.content, self.num_fits(on) as f64, 0.0)?;
         let judge = Judge::new(self, on)?;
-        let one = |i: usize| judge.fit(&ready, i, watch);
-        let done: Vec<(Run, Option<Fitted>)> =
-            (0..self.num_fits(on)).into_par_iter().map(one).collect::<Result<_>>()?;
+        let kept = Mutex::new(None::<(Rank, Fitted)>);
+        let one = |i: usize| {
+            let (run, fitted) = judge.fit(&ready, i, watch)?;
+            let rank = Rank::of(self.keep_run, &run, i);
+            let mut kept = kept.lock().unwrap_or_else(|e| e.into_inner());
+            if !run.fit.interrupted && kept.as_ref().is_none_or(|(other, _)| rank.is_before(other)) {
+                *kept = Some((rank, fitted));
+            }
+            Ok(run)
+        };
+        let done: Vec<Run> = (0..self.num_fits(on)).into_par_iter().map(one).collect::<Result<_>>()?;
         let asked = done.len();
-        let (mut runs, mut first) = (Vec::with_capacity(asked), None);
+        let mut runs = Vec::with_capacity(asked);
         // A fold counts whole or not at all.
         let of_fold = if on.content.task() == Task::Graph { self.inits } else { 1 };
         let mut done = done.into_iter();
         for _ in 0..asked / of_fold {
-            let fold: Vec<(Run, Option<Fitted>)> = done.by_ref().take(of_fold).collect();
-            if fold.iter().all(|(run, _)| !run.fit.interrupted) {
-                for (run, fitted) in fold {
-                    runs.push(run);
-                    first = first.or(fitted);
-                }
+            let fold: Vec<Run> = done.by_ref().take(of_fold).collect();
+            if fold.iter().all(|run| !run.fit.interrupted) {
+                runs.extend(fold);
             }
         }
         let unfinished = asked - runs.len();
-        Ok(TrainResult { runs, unfinished, first, inits: of_fold, seconds: start.elapsed().as_secs_f64() })
+        let kept = kept.into_inner().unwrap_or_else(|e| e.into_inner()).map(|(_, fitted)| fitted);
+        Ok(TrainResult { runs, unfinished, kept, inits: of_fold, seconds: start.elapsed().as_secs_f64() })
+    }
+}
+
+/// Where a run stands among those of which one is kept.
+struct Rank {
+    val_accuracy: f64,
+    place: usize,
+}
+
+impl Rank {
+    fn of(keep: KeepRun, run: &Run, place: usize) -> Self {
+        let val_accuracy = match keep {
+            KeepRun::First => 0.0,
+            KeepRun::Best => run.fit.val_accuracy.unwrap_or(0.0),
+        };
+        Self { val_accuracy, place }
+    }
+
+    /// Whatever the order in which they are looked at, the same run is before all others.
+    fn is_before(&self, other: &Self) -> bool {
+        (other.val_accuracy, self.place).partial_cmp(&(self.val_accuracy, other.place))
+            == Some(std::cmp::Ordering::Less)
     }
 }
 
@@ -130,6 +180,9 @@ pub struct Run {
     pub split: String,
     /// On the test items; none where no test item has a label.
     pub test_accuracy: Option<f64>,
+    /// Class by class.
+    #[serde(skip)]
+    pub class_scores: Option<ClassScores>,
     /// How features were scaled.
     pub features: FeatureScaling,
     /// Where answers are not read off plainly: by a plain forward pass.
@@ -182,8 +235,8 @@ pub struct TrainResult {
     pub runs: Vec<Run>,
     /// Runs that were asked for and stopped before their end: they do not count.
     pub unfinished: usize,
-    /// The model of the first run, where that was finished.
-    pub first: Option<Fitted>,
+    /// The model of the run that was to be kept, of those that were finished.
+    pub kept: Option<Fitted>,
     /// Initialisations of each fold.
     pub inits: usize,
     /// Seconds in all.
@@ -203,6 +256,24 @@ impl TrainResult {
     /// Test accuracy over splits; `None` without labelled test items, or without a finished run.
     pub fn test_accuracy(&self) -> gnarl_graph::Result<Option<Accuracy>> {
         self.over(|run| run.test_accuracy).map(Accuracy::of).transpose()
+    }
+
+    /// Balanced accuracy, macro F1 and the area under the ROC curve on test items over splits, per cent; `None` where one is not defined.
+    pub fn scores(&self) -> gnarl_graph::Result<Scores> {
+        let over = |of: fn(&ClassScores) -> Option<f64>| {
+            let percent = |run: &Run| run.class_scores.as_ref().and_then(of).map(|share| 100.0 * share);
+            self.over(percent).map(Accuracy::of).transpose()
+        };
+        Ok(Scores {
+            balanced_accuracy: over(|scores| Some(scores.balanced_accuracy))?,
+            macro_f1: over(|scores| Some(scores.macro_f1))?,
+            roc_auc: over(|scores| scores.roc_auc)?,
+        })
+    }
+
+    /// The test items of all runs, class by class.
+    pub fn class_scores(&self) -> Option<ClassScores> {
+        ClassScores::pooled(self.runs.iter().filter_map(|run| run.class_scores.as_ref()))
     }
 
     /// Validation accuracy over splits.
@@ -267,6 +338,20 @@ impl TrainResult {
     }
 }
 
+/// Measures that a large class does not decide alone, on test items over splits, per cent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Scores {
+    /// The mean of the classes' recalls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balanced_accuracy: Option<Accuracy>,
+    /// The mean of the classes' F1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub macro_f1: Option<Accuracy>,
+    /// The area under the ROC curve, of more than two classes the mean of each against the others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roc_auc: Option<Accuracy>,
+}
+
 /// An initialisation that runs chose among.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InitialisationReport {
@@ -311,7 +396,7 @@ impl<'a> Judge<'a> {
         Ok(Self { study, on, structure })
     }
 
-    fn fit(&self, ready: &Ready, i: usize, watch: &Watch<'_>) -> Result<(Run, Option<Fitted>)> {
+    fn fit(&self, ready: &Ready, i: usize, watch: &Watch<'_>) -> Result<(Run, Fitted)> {
         let (split, seed) = self.study.place(self.on, i);
         let fitted = ready.fit(split, seed, watch)?;
         let content = &self.on.content;
@@ -336,6 +421,7 @@ impl<'a> Judge<'a> {
             seed,
             split: split.name().to_string(),
             test_accuracy,
+            class_scores: fitted.class_scores(&predictions, content, split.test())?,
             features: fitted.scaler().scaling(),
             plain_test_accuracy,
             fit: fitted.report().clone(),
@@ -343,7 +429,7 @@ impl<'a> Judge<'a> {
             init,
             test_probabilities: predictions.probabilities.select_rows(split.test()),
         };
-        Ok((run, (i == 0).then_some(fitted)))
+        Ok((run, fitted))
     }
 
     fn judge_exits(

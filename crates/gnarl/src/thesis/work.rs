@@ -331,7 +331,7 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
         let benchmark = gnarl_graph::Benchmark { name: "halves".into(), content, splits: vec![split] };
         let study = TrainStudy { runs: 1, seed, ..TrainStudy::new(setting.model) };
         let mut result = study.run(&benchmark, &Watch::stopped_by(stop))?;
-        let (Some(fitted), false) = (&result.first, result.runs.is_empty()) else {
+        let (Some(fitted), false) = (&result.kept, result.runs.is_empty()) else {
             return Err(GraphError::argument("halves", "stopped before a run was done").into());
         };
         let predictions = fitted.predict(&benchmark.content)?;

@@ -1,6 +1,7 @@
 //! `gnarl data`: the datasets, where they are, and whether they are what they should be.
 
 pub mod check;
+pub mod convert;
 pub mod get;
 pub mod import;
 pub mod info;
@@ -9,6 +10,7 @@ pub mod list;
 use clap::Subcommand;
 
 use self::check::CheckArgs;
+use self::convert::ConvertArgs;
 use self::get::GetArgs;
 use self::import::ImportArgs;
 use self::info::InfoArgs;
@@ -26,4 +28,6 @@ pub enum DataCommand {
     Check(CheckArgs),
     /// Make a folder on disk of any graph, to be mapped and not read
     Import(ImportArgs),
+    /// Write a dataset in another form, as `gnarl data convert karate mine/`
+    Convert(ConvertArgs),
 }

@@ -145,6 +145,10 @@ impl Files {
         let labels = self.labels.as_ref().map(|(table, text)| LabelRows::parse(table, text, &mut nodes)).transpose()?;
 
         let n = nodes.len();
+        if n == 0 {
+            let what = "no edge in it and no node beside it; a line 'u,v' for each edge is expected";
+            return Err(Error::data(&self.edges_at, "whole file", what));
+        }
         let (mut graph, report) = match edges.weights {
             None => Graph::from_edges(n, edges.edges)?,
             Some(weights) => {

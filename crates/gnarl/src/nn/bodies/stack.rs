@@ -107,6 +107,17 @@ impl Body for Stack {
         }
     }
 
+    /// Without a linear map at the end, what the last layer is given by the one before it.
+    fn hidden(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Option<Tensor>> {
+        if self.output.is_some() {
+            return Ok(Some(self.latent(propagation, x, pass)?.to_dense()?));
+        }
+        match self.layers.len() > 1 || self.embed.is_some() {
+            true => Ok(Some(self.before_last(propagation, x, pass)?.0.to_dense()?)),
+            false => Ok(None),
+        }
+    }
+
     fn forward_activated(&self, propagation: &Propagation, x: &Input, pass: &Pass<'_>) -> Result<Tensor> {
         if self.output.is_some() {
             return crate::tensor::relu_dropout(&self.forward(propagation, x, pass)?, Dropout::NONE);

@@ -18,8 +18,9 @@ pub mod propagation;
 pub mod sparse_smoothing;
 pub mod votes;
 
+pub use super::watch::SampleWatch;
 pub use convex::{BinaryGcn, FeatureFlips};
 pub use lipschitz::{Lipschitz, Scope};
 pub use propagation::{Propagated, Steps, Threat};
 pub use sparse_smoothing::{Certainty, FlipNoise, Flips, Regions, Rule, largest};
-pub use votes::{Noise, SampleWatch, Smoothed, Votes};
+pub use votes::{Noise, Smoothed, Votes};

@@ -8,8 +8,6 @@
 //! never made. Gaussian noise is drawn in the few coordinates that the first map looks at ([`Reduced`]), where it
 //! is Gaussian, too.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{CsrMatrix, DenseMatrix, Error as GraphError, Features, Graph};
 use rand::RngExt;
@@ -23,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::features::Scaler;
 use crate::nn::{Input, Pass, Propagation};
 use crate::robustness::bounds::plan::Plan;
+use crate::robustness::watch::SampleWatch;
 use crate::tensor::{Device, Tensor, simd_dispatch};
 use crate::train::argmax;
 
@@ -42,15 +41,6 @@ pub enum Noise {
     },
     /// Every entry of the features, as the network takes them, gets Gaussian noise of this deviation.
     Gaussian(f64),
-}
-
-/// Who is told while samples are drawn, and who may stop it.
-#[derive(Clone, Copy)]
-pub struct SampleWatch<'a> {
-    /// Called after every block with the number of its samples.
-    pub on_samples: &'a (dyn Fn(usize) + Sync),
-    /// Set from outside.
-    pub stop: &'a AtomicBool,
 }
 
 /// How often each class was said of each item.
@@ -107,7 +97,7 @@ impl Smoothed<'_> {
         let block = |first: usize| -> Result<Vec<u32>> {
             let mut counts = Vec::new();
             for i in first..samples.min(first + BLOCK) {
-                if watch.stop.load(Ordering::Relaxed) {
+                if watch.stopped() {
                     return Ok(counts);
                 }
                 let scores = scorer.scores(&mut stream(seed, purpose, i as u64))?;
@@ -125,7 +115,7 @@ impl Smoothed<'_> {
         };
         let firsts = (0..samples.div_ceil(BLOCK)).into_par_iter().map(|b| b * BLOCK);
         let counts = firsts.map(block).try_reduce(Vec::new, |a, b| Ok(added(a, b)))?;
-        let stopped = watch.stop.load(Ordering::Relaxed);
+        let stopped = watch.stopped();
         Ok((!stopped).then_some(Votes { samples, num_classes, counts }))
     }
 
@@ -417,11 +407,10 @@ mod tests {
     use crate::operator::OperatorChoice;
     use crate::robustness::bounds::testing::model;
     use gnarl_graph::generate::erdos_renyi;
-
-    static STOP: AtomicBool = AtomicBool::new(false);
+    use std::sync::atomic::AtomicBool;
 
     fn quiet<R>(with: impl FnOnce(SampleWatch<'_>) -> R) -> R {
-        with(SampleWatch { on_samples: &|_| (), stop: &STOP })
+        with(SampleWatch::quiet())
     }
 
     fn binary_graph(nodes: usize, cols: usize) -> Graph {

@@ -1,0 +1,50 @@
+//! `gnarl data convert`: a dataset in another of the forms that are read.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use gnarl_graph::dataset::writer::{self, Written};
+use serde::Serialize;
+
+use crate::commands::load;
+use crate::global::Global;
+use crate::output::Report;
+use crate::progress;
+
+/// `gnarl data convert`
+#[derive(Debug, Args)]
+pub struct ConvertArgs {
+    /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
+    pub data: String,
+    /// A folder for text files, of one graph or of a set; or of one graph a file that ends in .npz (edges and features, for SciPy), .csv, .tsv, .txt or .edges
+    /// (edges alone)
+    pub to: PathBuf,
+}
+
+/// What was written.
+#[derive(Debug, Serialize)]
+pub struct ConvertReport {
+    data: String,
+    files: Vec<String>,
+    /// What the form has no place for.
+    left_out: Vec<&'static str>,
+}
+
+/// Loads and writes.
+pub fn run(global: &Global, args: &ConvertArgs) -> anyhow::Result<ConvertReport> {
+    let data = load(global, &args.data)?;
+    let name: String = data.name.chars().map(|c| if c.is_alphanumeric() || c == '-' { c } else { '_' }).collect();
+    let Written { files, left_out } =
+        progress::during(&format!("writing {}", args.to.display()), || writer::write(&args.to, &name, &data.content))?;
+    Ok(ConvertReport { data: data.name, files: files.iter().map(|f| f.display().to_string()).collect(), left_out })
+}
+
+impl Report for ConvertReport {
+    fn text(&self) -> String {
+        let mut text = format!("{} written: {}\n", self.data, self.files.join(", "));
+        if !self.left_out.is_empty() {
+            text += &format!("left out, since this form has no place for it: {}\n", self.left_out.join(", "));
+        }
+        text
+    }
+}
