@@ -5,7 +5,8 @@
 //! | `args` | what the user may type, and the one line they get when it is wrong |
 //! | `commands/` | one file per command: from arguments to a report |
 //! | `output` | a report as tables or as one JSON object |
-//! | `html` | pages that need nothing but a browser |
+//! | `html` | markup of text and tables |
+//! | `page` | pages that need nothing but a browser: sections, and components that draw themselves |
 //! | `plot` | heat maps and line charts as SVG and PNG files |
 //! | `progress` | bars and spinners on standard error |
 //! | `global` | options of every command |
@@ -20,6 +21,7 @@ mod html;
 mod interrupt;
 mod node_id;
 mod output;
+mod page;
 mod plot;
 mod progress;
 
@@ -62,8 +64,11 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
         let what = "--out before a command does not apply; commands that write files take their own after their name";
         return Err(gnarl_graph::Error::argument("gnarl", what).into());
     }
+    if cli.command.is_some() && (cli.tour.is_some() || cli.rough.is_some()) {
+        return Err(gnarl_graph::Error::argument("gnarl", "--tour is for gnarl without a command").into());
+    }
     match &cli.command {
-        None => output::print(global, commands::demo::run(global, cli.out.as_deref())?),
+        None => output::print(global, commands::demo::run(global, &cli.demo())?),
         Some(Command::Data(data)) => match data {
             DataCommand::List => output::print(global, commands::data::list::run(global)?),
             DataCommand::Info(args) => output::print(global, commands::data::info::run(global, args)?),

@@ -13,6 +13,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two frames of a spinner.
 const FRAME: Duration = Duration::from_millis(100);
 
+/// Whether somebody looks at standard error.
+pub fn is_watched() -> bool {
+    std::io::stderr().is_terminal()
+}
+
 /// Runs a job, with a spinner beside `what` if it takes long.
 pub fn during<T>(what: &str, job: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {

@@ -1,9 +1,12 @@
 // A graph on a canvas: pan, zoom, search, colours, a slider over an attack's flips, a node's story.
 //
-// Small graphs are drawn as lines and discs. From MANY items on, edges are added up in a buffer of densities and discs are stamped into the same
-// pixels: some 20,000 nodes then take a fraction of a frame even where nothing helps the processor.
+// Small graphs are drawn as lines and discs. From MANY items on, a picture larger than the view is made a slice of a frame at a time: edges are added
+// up as densities, discs are stamped into the same pixels. Until it is there, panning and zooming move the last one. So 20,000 nodes stay
+// fluid even where nothing helps the processor.
 
 const MANY = 9000;
+// The picture is so much larger than the view on each side, and a slice of its making takes so many milliseconds.
+const MARGIN = .3, SLICE = 6;
 
 class GraphView {
   constructor(place, data) {
@@ -160,7 +163,6 @@ class GraphView {
     this.canvas.width = Math.round(this.size[0] * scale);
     this.canvas.height = Math.round(this.size[1] * scale);
     this.crowd = Math.min(1.6, Math.sqrt(this.size[0] * this.size[1] / (this.n * 90)) + .45);
-    this.pixels = null;
   }
 
   fit() {
@@ -284,6 +286,7 @@ class GraphView {
       this.shape = null;
     }
     if (channel.about) this.legend.append(el('li', { class: 'dim' }, channel.about));
+    this.stamp = (this.stamp ?? 0) + 1;
     this.draw();
   }
 
@@ -294,12 +297,34 @@ class GraphView {
   }
 
   paint() {
-    const g = this.canvas.getContext('2d'), many = this.n + this.data.edges.length / 2 > MANY;
+    const g = this.canvas.getContext('2d');
     g.setTransform(1, 0, 0, 1, 0, 0);
-    if (many) this.stamp(g); else { g.clearRect(0, 0, this.canvas.width, this.canvas.height); this.trace(g); }
+    g.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    if (this.n + this.data.edges.length / 2 > MANY) this.show(g); else this.trace(g);
     g.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.overlay(g);
     this.frames = (this.frames ?? 0) + 1;
+  }
+
+  // The last picture, moved to where the view is now; a new one is begun where it no longer fits.
+  show(g) {
+    const { view, picture } = this;
+    const is = picture && picture.colours === this.stamp && picture.width === this.canvas.width && picture.height === this.canvas.height;
+    const away = picture ? Math.max(Math.abs(view.x - picture.view.x) / this.size[0], Math.abs(view.y - picture.view.y) / this.size[1]) * view.scale : 1;
+    const stale = !is || picture.view.scale !== view.scale || away > MARGIN / 2;
+    if (stale && !this.making) { this.making = this.make(); this.draw(); }
+    if (this.making) {
+      const begun = performance.now();
+      let done = false;
+      // The first picture is waited for: there is nothing else to show.
+      while (!done && (!this.picture || performance.now() - begun < SLICE)) done = this.making.next().done;
+      if (done) this.making = null;
+      this.draw();
+    }
+    if (!this.picture) return;
+    const { canvas, view: then } = this.picture, k = view.scale / then.scale;
+    const x = this.canvas.width / 2 + (then.x - view.x) * view.scale * this.ratio, y = this.canvas.height / 2 + (then.y - view.y) * view.scale * this.ratio;
+    g.drawImage(canvas, x - canvas.width * k / 2, y - canvas.height * k / 2, canvas.width * k, canvas.height * k);
   }
 
   // Lines and discs.
@@ -333,48 +358,53 @@ class GraphView {
     g.globalAlpha = 1;
   }
 
-  // Densities and stamps, pixel by pixel.
-  stamp(g) {
-    const w = this.canvas.width, h = this.canvas.height, { edges } = this.data;
-    if (!this.pixels) { this.pixels = g.createImageData(w, h); this.density = new Float32Array(w * h); this.X = new Float32Array(this.n); this.Y = new Float32Array(this.n); }
-    const { density, X, Y } = this, out = this.pixels.data;
-    density.fill(0);
-    const fx = this.ratio * this.view.scale, ox = this.ratio * this.size[0] / 2 - this.view.x * fx, oy = this.ratio * this.size[1] / 2 - this.view.y * fx;
-    for (let u = 0; u < this.n; u++) { X[u] = this.data.x[u] * fx + ox; Y[u] = this.data.y[u] * fx + oy; }
+  // Makes a picture of the present view, pixel by pixel, a few items at a time.
+  * make() {
+    const view = { ...this.view }, colours = this.stamp, { edges } = this.data, [width, height] = [this.canvas.width, this.canvas.height];
+    const w = Math.round(width * (1 + 2 * MARGIN)), h = Math.round(height * (1 + 2 * MARGIN));
+    const canvas = el('canvas', { width: w, height: h }), g = canvas.getContext('2d'), pixels = g.createImageData(w, h), out = pixels.data;
+    const density = new Float32Array(w * h), X = new Float32Array(this.n), Y = new Float32Array(this.n);
+    const f = this.ratio * view.scale;
+    for (let u = 0; u < this.n; u++) { X[u] = (this.data.x[u] - view.x) * f + w / 2; Y[u] = (this.data.y[u] - view.y) * f + h / 2; }
     for (let k = 0; k < edges.length; k += 2) {
-      let ax = X[edges[k]], ay = Y[edges[k]], bx = X[edges[k + 1]], by = Y[edges[k + 1]];
+      if (k % 2000 === 0) yield;
+      let ax = X[edges[k]], ay = Y[edges[k]], bx = X[edges[k + 1]], by = Y[edges[k + 1]], t;
       if ((ax < 0 && bx < 0) || (ax >= w && bx >= w) || (ay < 0 && by < 0) || (ay >= h && by >= h)) continue;
       const steep = Math.abs(by - ay) > Math.abs(bx - ax);
-      if (steep) { [ax, ay] = [ay, ax]; [bx, by] = [by, bx]; }
-      if (ax > bx) { [ax, bx] = [bx, ax]; [ay, by] = [by, ay]; }
-      const slope = bx > ax ? (by - ay) / (bx - ax) : 0, long = steep ? h : w, wide = steep ? w : h;
-      const from = Math.max(0, Math.ceil(ax)), to = Math.min(long - 1, Math.floor(bx)), [sl, sw] = steep ? [w, 1] : [1, w];
+      if (steep) { t = ax; ax = ay; ay = t; t = bx; bx = by; by = t; }
+      if (ax > bx) { t = ax; ax = bx; bx = t; t = ay; ay = by; by = t; }
+      const slope = bx > ax ? (by - ay) / (bx - ax) : 0, long = steep ? h : w, wide = steep ? w : h, sl = steep ? w : 1, sw = steep ? 1 : w;
+      const from = Math.max(0, Math.ceil(ax)), to = Math.min(long - 1, Math.floor(bx));
       for (let i = from, y = ay + (from - ax) * slope; i <= to; i++, y += slope) {
         const j = Math.floor(y), part = y - j;
         if (j >= 0 && j < wide) density[i * sl + j * sw] += 1 - part;
         if (j + 1 >= 0 && j + 1 < wide) density[i * sl + (j + 1) * sw] += part;
       }
     }
-    const bg = hex(variable('--bg')), ink = variable('--edge').split(' ').map(Number), most = edges.length > 60000 ? .16 : .26;
+    const bg = hex(variable('--bg')), ink = variable('--edge').split(' ').map(Number), most = edges.length > 60000 ? .1 : .22;
     for (let i = 0, o = 0; i < density.length; i++, o += 4) {
-      const d = density[i], a = d === 0 ? 0 : Math.min(.75, d * most);
+      if (i % 100000 === 0) yield;
+      const a = Math.min(.7, density[i] * most);
       out[o] = bg[0] + (ink[0] - bg[0]) * a; out[o + 1] = bg[1] + (ink[1] - bg[1]) * a; out[o + 2] = bg[2] + (ink[2] - bg[2]) * a; out[o + 3] = 255;
     }
     for (let u = 0; u < this.n; u++) {
+      if (u % 400 === 0) yield;
       const r = this.radius(u) * this.ratio, x = X[u], y = Y[u];
       if (x < -r || x >= w + r || y < -r || y >= h + r) continue;
-      const alpha = this.faint[u] ? .25 : 1, [cr, cg, cb] = [this.colours[3 * u], this.colours[3 * u + 1], this.colours[3 * u + 2]];
+      const alpha = this.faint[u] ? .25 : 1, cr = this.colours[3 * u], cg = this.colours[3 * u + 1], cb = this.colours[3 * u + 2];
       const x0 = Math.max(0, Math.floor(x - r)), x1 = Math.min(w - 1, Math.ceil(x + r)), y0 = Math.max(0, Math.floor(y - r)), y1 = Math.min(h - 1, Math.ceil(y + r));
       for (let j = y0; j <= y1; j++) {
         for (let i = x0; i <= x1; i++) {
-          const cover = Math.min(1, r + .5 - Math.hypot(i - x, j - y)) * alpha;
+          const cover = Math.min(1, r + .5 - Math.sqrt((i - x) * (i - x) + (j - y) * (j - y))) * alpha;
           if (cover <= 0) continue;
           const o = 4 * (j * w + i);
           out[o] += (cr - out[o]) * cover; out[o + 1] += (cg - out[o + 1]) * cover; out[o + 2] += (cb - out[o + 2]) * cover;
         }
       }
     }
-    g.putImageData(this.pixels, 0, 0);
+    yield;
+    g.putImageData(pixels, 0, 0);
+    this.picture = { canvas, view, colours, width, height };
   }
 
   // What stands above all: flips, who turned, the chosen node and its edges.
