@@ -16,6 +16,7 @@ use crate::commands::cluster::ClusterArgs;
 use crate::commands::data::DataCommand;
 use crate::commands::demo::{DemoSettings, Tour};
 use crate::commands::energy::EnergyArgs;
+use crate::commands::explore::ExploreArgs;
 use crate::commands::predict::PredictArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::reproduce::ReproduceArgs;
@@ -77,6 +78,8 @@ pub enum Command {
     Axes(Box<AxesArgs>),
     /// Classes by a saved model
     Predict(PredictArgs),
+    /// A graph and a model to play with in a browser: change edges and features, and see the answers move
+    Explore(Box<ExploreArgs>),
     /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds
     Robustness(Box<RobustnessArgs>),
     /// What no attacker within a radius can change of a trained model's answers: certificates

@@ -8,6 +8,7 @@
 //! | `html` | markup of text and tables |
 //! | `page` | pages that need nothing but a browser: sections, and components that draw themselves |
 //! | `plot` | heat maps and line charts as SVG and PNG files |
+//! | `serve` | a page for one reader on this machine |
 //! | `progress` | bars and spinners on standard error |
 //! | `global` | options of every command |
 //! | `interrupt` | what Ctrl-C does |
@@ -24,6 +25,7 @@ mod output;
 mod page;
 mod plot;
 mod progress;
+mod serve;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -94,6 +96,7 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
             output::print(global, commands::growth::growth(global, args)?)
         }
         Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
+        Some(Command::Explore(args)) => commands::explore::run(global, args),
         Some(Command::Report(args)) => output::print(global, commands::report::run(args)?),
     }
 }

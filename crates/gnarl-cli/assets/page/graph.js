@@ -15,9 +15,9 @@ class GraphView {
     this.view = { x: 0, y: 0, scale: 1 };
     this.selected = -1;
     this.hovered = -1;
-    this.step = 0;
     this.only = null;
-    this.flipped = new Map();
+    // Flipped edges as [end, end, 1 where it was added], and nodes whose answer is another for it.
+    this.flips = [];
     this.turned = new Map();
     this.degree = new Uint32Array(this.n);
     for (const u of data.edges) this.degree[u]++;
@@ -71,13 +71,11 @@ class GraphView {
     const said = el('output', { role: 'status' });
     const slider = el('input', { type: 'range', min: 0, max: attack.steps.length - 1, step: 1, value: 0 });
     const show = () => {
-      this.step = Number(slider.value);
-      const now = attack.steps[this.step];
-      this.flipped.clear();
-      for (let k = 0; k < now.flips; k++) this.flipped.set(this.key(attack.flips[3 * k], attack.flips[3 * k + 1]), attack.flips[3 * k + 2]);
+      const now = attack.steps[Number(slider.value)];
+      this.flips = Array.from({ length: now.flips }, (_, k) => attack.flips.slice(3 * k, 3 * k + 3));
       this.turned = new Map();
       for (let k = 0; k < now.turned.length; k += 2) this.turned.set(now.turned[k], now.turned[k + 1]);
-      const added = [...this.flipped.values()].filter(Boolean).length;
+      const added = this.flips.filter(([, , is]) => is).length;
       const text = `${now.flips} flips (${added} edges added, ${now.flips - added} removed): ${now.accuracy.toFixed(1)} % of test nodes right, ${this.turned.size} nodes turned`;
       said.textContent = text;
       slider.setAttribute('aria-valuetext', text);
@@ -86,11 +84,14 @@ class GraphView {
     };
     slider.addEventListener('input', show);
     said.textContent = 'move to the right to see which edges go and who turns';
-    const key = (colour, text, extra = '') => el('span', { class: 'key' }, el('span', { class: `swatch ${extra}`, style: extra ? `border-color:${colour}` : `background:none;border:2px solid ${colour}` }), text);
-    return el('div', { class: 'controls' }, el('label', {}, attack.title, slider), el('div', {}, el('div', { class: 'legend' }, key(ADDED, 'added', 'line'), key(REMOVED, 'removed', 'line dashed'), key('var(--fg)', 'turned')), said));
+    return el('div', { class: 'controls' }, el('label', {}, attack.title, slider), el('div', {}, this.flipKey(), said));
   }
 
-  key(u, v) { return Math.min(u, v) * this.n + Math.max(u, v); }
+  // What lines and rings of flips mean.
+  flipKey() {
+    const key = (colour, text, extra = '') => el('span', { class: 'key' }, el('span', { class: `swatch ${extra}`, style: extra ? `border-color:${colour}` : `background:none;border:2px solid ${colour}` }), text);
+    return el('div', { class: 'legend' }, key(ADDED, 'added', 'line'), key(REMOVED, 'removed', 'line dashed'), key('var(--fg)', 'turned'));
+  }
 
   // A table instead of the picture: the nodes with most neighbours, made when opened.
   nodeTable() {
@@ -162,7 +163,7 @@ class GraphView {
     this.ratio = scale;
     this.canvas.width = Math.round(this.size[0] * scale);
     this.canvas.height = Math.round(this.size[1] * scale);
-    this.crowd = Math.min(1.6, Math.sqrt(this.size[0] * this.size[1] / (this.n * 90)) + .45);
+    this.crowd = Math.min(1.6, Math.sqrt(this.size[0] * this.size[1] / (this.n * 90)) + (this.n > MANY ? .2 : .45));
   }
 
   fit() {
@@ -230,7 +231,7 @@ class GraphView {
     if (data.truth) put('class', classes[data.truth[u]] ?? 'unknown');
     if (data.predicted) {
       const right = !data.truth || data.truth[u] < 0 ? '' : said === data.truth[u] ? ', right' : ', wrong';
-      put('answer', `${classes[said]}${right}${this.turned.has(u) ? ` (turned by the attack; before: ${classes[data.predicted[u]]})` : `, ${data.sure[u]} % sure`}`);
+      put('answer', `${classes[said]}${right}${this.turned.has(u) ? ` (turned; before: ${classes[data.predicted[u]]})` : `, ${data.sure[u]} % sure`}`);
     }
     if (data.exits) {
       const e = data.exits.names.length, list = data.exits.names.map((name, k) => `${name}: ${classes[data.exits.said[u * e + k]]} (${data.exits.sure[u * e + k]} %)${data.exits.taken[u] === k ? ' – taken' : ''}`);
@@ -411,14 +412,8 @@ class GraphView {
   overlay(g) {
     const line = (u, v, colour, width, dashes = []) => { g.strokeStyle = colour; g.lineWidth = width; g.setLineDash(dashes); g.beginPath(); g.moveTo(this.px(u), this.py(u)); g.lineTo(this.px(v), this.py(v)); g.stroke(); };
     const ring = (u, colour, width, more) => { g.setLineDash([]); g.strokeStyle = colour; g.lineWidth = width; g.beginPath(); g.arc(this.px(u), this.py(u), this.radius(u) + more, 0, 7); g.stroke(); };
-    const { attack } = this.data, fg = variable('--fg');
-    if (attack && this.step) {
-      for (let k = 0; k < attack.steps[this.step].flips; k++) {
-        const [u, v, is] = [attack.flips[3 * k], attack.flips[3 * k + 1], attack.flips[3 * k + 2]];
-        line(u, v, is ? ADDED : REMOVED, 1.4, is ? [] : [5, 4]);
-      }
-      for (const u of this.turned.keys()) ring(u, fg, 1.6, 2);
-    }
+    for (const [u, v, added] of this.flips) line(u, v, added ? ADDED : REMOVED, 1.4, added ? [] : [5, 4]);
+    for (const u of this.turned.keys()) ring(u, variable('--fg'), 1.6, 2);
     for (const u of [this.hovered, this.selected]) {
       if (u < 0) continue;
       for (const v of this.neighbours(u)) line(u, v, variable('--accent'), 1.6);
@@ -427,4 +422,7 @@ class GraphView {
   }
 }
 
-COMPONENTS.graph = (place, data) => { const view = new GraphView(place, data); place.view = view; };
+COMPONENTS.graph = (place, data) => {
+  place.view = new GraphView(place, data);
+  if (data.live) new Live(place, place.view);
+};

@@ -1,5 +1,6 @@
 //! What a page can draw, as data; `assets/page` has what draws it.
 
+use gnarl::study::portrait;
 use serde::Serialize;
 
 use super::graph::GraphData;
@@ -150,6 +151,21 @@ pub struct Calibration {
     pub bins: Vec<Bin>,
     /// The expected calibration error, in points.
     pub error: f64,
+}
+
+impl Calibration {
+    /// As a study has it.
+    pub fn of(title: &str, found: &portrait::Calibration) -> Self {
+        let bin = |(i, bin): (usize, &portrait::CalibrationBin)| Bin {
+            low: 10.0 * i as f64,
+            high: 10.0 * (i + 1) as f64,
+            count: bin.count,
+            confidence: 100.0 * bin.confidence,
+            accuracy: 100.0 * bin.accuracy,
+        };
+        let bins = found.bins.iter().enumerate().map(bin).collect();
+        Self { title: title.to_string(), bins, error: 100.0 * found.error }
+    }
 }
 
 /// Answers that are about as sure, per cent.

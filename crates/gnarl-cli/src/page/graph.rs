@@ -1,7 +1,9 @@
 //! A graph for a page: places, edges, and what may be said of every node.
 
-use gnarl_graph::Graph;
+use gnarl::study::portrait::{Portrait, Walk, WalkStep};
+use gnarl_graph::centrality::Centrality;
 use gnarl_graph::random::stream;
+use gnarl_graph::{Features, Graph, Split};
 use rand::seq::index::sample;
 use serde::Serialize;
 
@@ -9,6 +11,8 @@ use super::layout::layout;
 
 /// The most nodes that are drawn; of a larger graph so many at random.
 pub const MOST_NODES: usize = 20_000;
+/// Columns of features that a node's story names.
+const WORDS: usize = 8;
 /// Places are whole numbers up to this.
 const SIZE: f64 = 10_000.0;
 
@@ -56,6 +60,12 @@ pub struct GraphData {
     /// Where not all nodes are drawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
+    /// Where changes are answered, on a page that is served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub live: Option<Live>,
+    /// Of a page that is served: the numbers of the nodes that are drawn, where those are not all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ids: Option<Vec<u32>>,
     /// The nodes that are drawn, in order.
     #[serde(skip)]
     pub shown: Vec<u32>,
@@ -147,6 +157,18 @@ pub struct AttackStep {
     pub turned: Vec<u32>,
 }
 
+/// A model that answers while one looks.
+#[derive(Debug, Clone, Serialize)]
+pub struct Live {
+    /// Where changes are sent, relative to the page.
+    pub at: String,
+    /// Columns that can be flipped; none where features are no zeros and ones.
+    pub columns: usize,
+    /// Per cent of the test nodes that are right without changes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
+}
+
 /// Which part of a graph is drawn.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Sample {
@@ -216,13 +238,107 @@ impl GraphData {
     }
 }
 
+/// What studies say of the nodes.
 impl GraphData {
-    /// Lets the colours of the last channel go by powers.
-    pub fn log_scale(&mut self) {
+    /// A model's answers, and how sure it is of them.
+    pub fn add_answers(&mut self, title: &str, portrait: &Portrait) {
+        let predicted = self.of_shown(&portrait.predicted);
+        let values: Vec<i64> = predicted.iter().map(|&class| i64::from(class)).collect();
+        self.class_channel("predicted", title, &values, self.classes.clone());
+        self.sure = Some(self.of_shown(&portrait.sure).into_iter().map(whole_percent).collect());
+        self.predicted = Some(predicted);
+    }
+
+    /// What every exit says, and which is taken; nothing of a model of one depth.
+    pub fn add_exits(&mut self, title: &str, portrait: &Portrait) {
+        let Some(exits) = &portrait.exits else { return };
+        let names: Vec<String> = (0..exits.num_exits).map(rounds).collect();
+        let taken = self.of_shown(&exits.taken);
+        let values: Vec<i64> = taken.iter().map(|&exit| exit as i64).collect();
+        self.class_channel("exit", title, &values, names.clone());
+        let each = |&u: &u32| {
+            let first = u as usize * exits.num_exits;
+            first..first + exits.num_exits
+        };
+        self.exits = Some(Exits {
+            names,
+            said: self.shown.iter().flat_map(each).map(|at| exits.said[at]).collect(),
+            sure: self.shown.iter().flat_map(each).map(|at| whole_percent(exits.sure[at])).collect(),
+            taken,
+        });
+    }
+
+    /// How much likelier answers are than the next.
+    pub fn add_margin(&mut self, portrait: &Portrait) {
+        let margin = self.of_shown(&portrait.margin).into_iter().map(|m| Some(rounded(m))).collect();
+        let about = "how much likelier the answer is than the next, from 0 to 1";
+        self.number_channel("margin", "margin", about, margin, None);
+    }
+
+    /// PageRank, as a multiple of its mean. O(iterations · edges).
+    pub fn add_pagerank(&mut self, graph: &Graph) -> gnarl_graph::Result<()> {
+        let ranks = Centrality::PageRank.scores(graph)?;
+        let of_mean = |rank: f64| Some(rounded((rank * graph.num_nodes() as f64) as f32));
+        let values = self.of_shown(&ranks).into_iter().map(of_mean).collect();
+        self.number_channel("pagerank", "PageRank", "1 is the mean; many walks pass where it is large", values, None);
         if let Some(Channel { values: Values::Number { scale, .. }, .. }) = self.channels.last_mut() {
             *scale = Some("log");
         }
+        Ok(())
     }
+
+    /// Who trains, validates and tests.
+    pub fn add_parts(&mut self, graph: &Graph, split: &Split) {
+        let mut part = vec![0; graph.num_nodes()];
+        for (number, items) in [(1, split.train()), (2, split.val()), (3, split.test())] {
+            items.iter().for_each(|&u| part[u as usize] = number);
+        }
+        self.part = Some(self.of_shown(&part));
+    }
+
+    /// Of each node the columns that fewest others have: they say most about it. Nothing of dense features.
+    pub fn add_words(&mut self, label: &str, graph: &Graph) {
+        let Some(Features::Sparse(matrix)) = graph.features() else { return };
+        let mut holders = vec![0u32; matrix.num_cols()];
+        matrix.indices().iter().for_each(|&column| holders[column as usize] += 1);
+        let of = |&u: &u32| {
+            let mut columns = matrix.row(u as usize).0.to_vec();
+            columns.sort_by_key(|&column| (holders[column as usize], column));
+            columns.iter().take(WORDS).map(|&column| format!("{column} (in {})", holders[column as usize])).collect()
+        };
+        self.words = Some(Words { label: label.to_string(), rows: self.shown.iter().map(of).collect() });
+    }
+
+    /// An attack from flip to flip; nothing where not all nodes are drawn.
+    pub fn add_walk(&mut self, title: &str, walk: &Walk) {
+        if self.sample.is_some() {
+            return;
+        }
+        let step = |step: &WalkStep| AttackStep {
+            flips: step.flips,
+            accuracy: step.accuracy,
+            turned: step.turned.iter().flat_map(|&(u, class)| [u, class]).collect(),
+        };
+        self.attack = Some(AttackSteps {
+            title: title.to_string(),
+            flips: walk.flips.iter().flat_map(|&((u, v), added)| [u, v, u32::from(added)]).collect(),
+            steps: walk.steps.iter().map(step).collect(),
+        });
+    }
+}
+
+/// `after 2 rounds`
+pub fn rounds(exit: usize) -> String {
+    format!("after {exit} round{}", if exit == 1 { "" } else { "s" })
+}
+
+pub fn whole_percent(share: f32) -> u8 {
+    (100.0 * share).round().clamp(0.0, 100.0) as u8
+}
+
+/// Three decimals are more than a colour shows.
+pub fn rounded(value: f32) -> f32 {
+    (value * 1000.0).round() / 1000.0
 }
 
 #[cfg(test)]

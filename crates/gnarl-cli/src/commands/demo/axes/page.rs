@@ -1,21 +1,16 @@
 //! What is drawn.
 
 use gnarl::study::portrait::Portrait;
-use gnarl_graph::Features;
-use gnarl_graph::centrality::Centrality;
 use gnarl_graph::metrics::PairedDifference;
 
 use super::text::{accuracy, minus};
 use super::{AxesTour, Judged, NEXT, Row, Seen};
 use crate::html::{Cell, escape};
 use crate::output::count;
-use crate::page::graph::{AttackStep, AttackSteps, Exits, GraphData, Words};
+use crate::page::graph::{GraphData, rounded, rounds};
 use crate::page::{
-    Axis, Bin, Calibration, Component, Confusion, DotRow, Dots, Lines, Page, Scatter, Section, Series,
+    Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Page, Scatter, Section, Series,
 };
-
-/// Columns of features that a paper's story names.
-const WORDS: usize = 8;
 
 /// The whole page.
 pub fn page(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<String> {
@@ -61,29 +56,9 @@ fn percent(of: &Judged) -> String {
 fn graph_section(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<Section> {
     let Seen { graph, split, plain, deep } = seen;
     let mut data = GraphData::new("Cora", "paper", graph, report.seed)?;
-    let predicted = data.of_shown(&plain.predicted);
-    let classes = data.classes.clone();
-    let as_classes = |values: &[u32]| values.iter().map(|&c| i64::from(c)).collect::<Vec<i64>>();
-    data.class_channel("predicted", "answer of a plain GCN", &as_classes(&predicted), classes);
-    if let Some(exits) = &deep.exits {
-        let names: Vec<String> = (0..exits.num_exits).map(rounds).collect();
-        let taken = data.of_shown(&exits.taken);
-        let values: Vec<i64> = taken.iter().map(|&exit| exit as i64).collect();
-        data.class_channel("exit", "depth of each paper", &values, names.clone());
-        let each = |&u: &u32| {
-            let first = u as usize * exits.num_exits;
-            first..first + exits.num_exits
-        };
-        data.exits = Some(Exits {
-            names,
-            said: data.shown.iter().flat_map(each).map(|at| exits.said[at]).collect(),
-            sure: data.shown.iter().flat_map(each).map(|at| whole_percent(exits.sure[at])).collect(),
-            taken,
-        });
-    }
-    let margin = data.of_shown(&plain.margin).into_iter().map(|m| Some(rounded(m))).collect();
-    let about = "how much likelier the answer of the plain GCN is than the next, from 0 to 1";
-    data.number_channel("margin", "margin", about, margin, None);
+    data.add_answers("answer of a plain GCN", plain);
+    data.add_exits("depth of each paper", deep);
+    data.add_margin(plain);
     if let Some(row) = report.certificates.last() {
         let mut radii = vec![None; graph.num_nodes()];
         row.nodes.iter().for_each(|node| radii[node.node as usize] = Some(rounded(node.radius as f32)));
@@ -91,59 +66,16 @@ fn graph_section(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<Section> 
         let radii = data.of_shown(&radii);
         data.number_channel("radius", "certified radius", about, radii, Some("not a test paper"));
     }
-    let rank = Centrality::PageRank.scores(graph)?;
-    let rank = data.of_shown(&rank).into_iter().map(|r| Some(rounded((r * graph.num_nodes() as f64) as f32))).collect();
-    data.number_channel("pagerank", "PageRank", "1 is the mean; many walks pass where it is large", rank, None);
-    data.log_scale();
-    let mut part = vec![0; graph.num_nodes()];
-    for (number, items) in [(1, split.train()), (2, split.val()), (3, split.test())] {
-        items.iter().for_each(|&u| part[u as usize] = number);
-    }
-    data.part = Some(data.of_shown(&part));
-    data.sure = Some(data.of_shown(&plain.sure).into_iter().map(whole_percent).collect());
-    data.predicted = Some(predicted);
-    data.words = words(graph.features(), &data.shown);
-    data.attack = Some(AttackSteps {
-        title: format!("a greedy attack on the plain GCN, up to {} % of the edges", 100.0 * super::WALKED),
-        flips: report.walk.flips.iter().flat_map(|&((u, v), added)| [u, v, u32::from(added)]).collect(),
-        steps: (report.walk.steps.iter())
-            .map(|step| AttackStep {
-                flips: step.flips,
-                accuracy: step.accuracy,
-                turned: step.turned.iter().flat_map(|&(u, class)| [u, class]).collect(),
-            })
-            .collect(),
-    });
+    data.add_pagerank(graph)?;
+    data.add_parts(graph, split);
+    data.add_words("rarest words", graph);
+    data.add_walk(
+        &format!("a greedy attack on the plain GCN, up to {} % of the edges", 100.0 * super::WALKED),
+        &report.walk,
+    );
     Ok(Section::new("graph", "Look around")
         .text("Every dot is a paper, every line a citation; larger dots have more. What is coloured is of one run each: for looking, not for counting.")
         .component(data))
-}
-
-/// `after 2 rounds`
-fn rounds(exit: usize) -> String {
-    format!("after {exit} round{}", if exit == 1 { "" } else { "s" })
-}
-
-fn whole_percent(share: f32) -> u8 {
-    (100.0 * share).round().clamp(0.0, 100.0) as u8
-}
-
-/// Three decimals are more than a colour shows.
-fn rounded(value: f32) -> f32 {
-    (value * 1000.0).round() / 1000.0
-}
-
-/// Of each node the columns that fewest others have: they say most about it.
-fn words(features: Option<&Features>, shown: &[u32]) -> Option<Words> {
-    let Features::Sparse(matrix) = features? else { return None };
-    let mut holders = vec![0u32; matrix.num_cols()];
-    matrix.indices().iter().for_each(|&column| holders[column as usize] += 1);
-    let of = |&u: &u32| {
-        let mut columns = matrix.row(u as usize).0.to_vec();
-        columns.sort_by_key(|&column| (holders[column as usize], column));
-        columns.iter().take(WORDS).map(|&column| format!("{column} (in {})", holders[column as usize])).collect()
-    };
-    Some(Words { label: "rarest words".into(), rows: shown.iter().map(of).collect() })
 }
 
 /// Every axis alone and all together.
@@ -286,15 +218,6 @@ fn certificate_section(report: &AxesTour) -> Section {
 
 fn answers_section(seen: &Seen<'_>) -> Section {
     let Portrait { calibration, plane, predicted, .. } = &seen.plain;
-    let bins = (calibration.bins.iter().enumerate())
-        .map(|(i, bin)| Bin {
-            low: 10.0 * i as f64,
-            high: 10.0 * (i + 1) as f64,
-            count: bin.count,
-            confidence: 100.0 * bin.confidence,
-            accuracy: 100.0 * bin.accuracy,
-        })
-        .collect();
     let labels = seen.graph.labels();
     let confused = confusion("Who is mistaken for whom", seen, &seen.plain);
     let wrong = |(u, &said): (usize, &u32)| u8::from(labels.and_then(|l| l.get(u as u32)) != Some(said));
@@ -307,7 +230,7 @@ fn answers_section(seen: &Seen<'_>) -> Section {
         values: (0..plane.len()).map(|u| labels.and_then(|l| l.get(u as u32)).unwrap_or(0)).collect(),
         wrong: predicted.iter().enumerate().map(wrong).collect(),
     };
-    let calibrated = Calibration { title: "Right as often as claimed?".into(), bins, error: 100.0 * calibration.error };
+    let calibrated = Calibration::of("Right as often as claimed?", calibration);
     Section::new("answers", "The answers of a plain GCN")
         .text("Of the first run: how sure it is against how often it is right, and whom it mistakes for whom, on test papers; and all papers by what it says of them.")
         .side_by_side(vec![calibrated.into(), confused.into()])
