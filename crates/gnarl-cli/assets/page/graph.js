@@ -271,10 +271,13 @@ class GraphView {
       }));
       this.shape = values;
     } else {
-      const finite = channel.values.filter(v => v !== null && Number.isFinite(v));
-      let [low, high] = finite.reduce(([l, h], v) => [Math.min(l, v), Math.max(h, v)], [Infinity, -Infinity]);
-      if (channel.from !== undefined) low = channel.from;
+      // Colours go from the second to the ninety-eighth of a hundred values: one far out would take them all.
+      const sorted = channel.values.filter(v => v !== null && Number.isFinite(v)).sort((a, b) => a - b);
+      const place = share => sorted[Math.round(share * (sorted.length - 1))] ?? 0;
+      let [low, high] = [place(.02), place(.98)];
+      if (!(high > low)) [low, high] = [place(0), place(1)];
       if (!(high > low)) high = low + 1;
+      const beyond = [sorted[0] < low ? '≤ ' : '', sorted[sorted.length - 1] > high ? '≥ ' : ''];
       const log = channel.scale === 'log' && low > 0, f = log ? Math.log : v => v;
       for (let u = 0; u < this.n; u++) {
         const v = channel.values[u];
@@ -282,7 +285,7 @@ class GraphView {
       }
       const stops = RAMP.map((c, i) => `${css(c)} ${Math.round(100 * i / (RAMP.length - 1))}%`).join(',');
       const unit = channel.unit ? ` ${channel.unit}` : '', none = channel.values.some(v => v === null);
-      this.legend.replaceChildren(el('li', {}, el('span', { class: 'key' }, `${number(low)}${unit}`, el('span', { class: 'ramp', style: `background:linear-gradient(to right,${stops})` }), `${number(high)}${unit}${log ? ' (by powers)' : ''}`)),
+      this.legend.replaceChildren(el('li', {}, el('span', { class: 'key' }, `${beyond[0]}${number(low)}${unit}`, el('span', { class: 'ramp', style: `background:linear-gradient(to right,${stops})` }), `${beyond[1]}${number(high)}${unit}${log ? ' (by powers)' : ''}`)),
         none ? el('li', {}, el('span', { class: 'key' }, el('span', { class: 'swatch', style: `background:${css(unknown)}` }), channel.missing ?? 'no value')) : '');
       this.shape = null;
     }
@@ -344,7 +347,7 @@ class GraphView {
       g.lineTo(X[v], Y[v]);
     }
     g.stroke();
-    g.strokeStyle = variable('--bg');
+    g.strokeStyle = document.documentElement.dataset.theme === 'dark' ? '#5a5a64' : variable('--bg');
     g.lineWidth = .7;
     for (let u = 0; u < this.n; u++) {
       const r = this.radius(u);
@@ -416,7 +419,9 @@ class GraphView {
     for (const u of this.turned.keys()) ring(u, variable('--fg'), 1.6, 2);
     for (const u of [this.hovered, this.selected]) {
       if (u < 0) continue;
+      g.globalAlpha = this.degree[u] > 40 ? .45 : .9;
       for (const v of this.neighbours(u)) line(u, v, variable('--accent'), 1.6);
+      g.globalAlpha = 1;
       ring(u, variable('--focus'), 3, 2.5);
     }
   }
