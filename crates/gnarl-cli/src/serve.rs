@@ -273,7 +273,10 @@ mod tests {
     #[test]
     fn heads_that_are_none_are_refused() {
         assert_eq!(status("GET / HTTP/1.1\r\nHost: a"), 200);
-        assert_eq!(status("POST / HTTP/1.1\r\ncontent-type: application/json; charset=utf-8\r\nContent-Length: 3"), 200);
+        assert_eq!(
+            status("POST / HTTP/1.1\r\ncontent-type: application/json; charset=utf-8\r\nContent-Length: 3"),
+            200
+        );
         for (head, expected) in [
             ("", 400),
             ("GET /", 400),
@@ -317,7 +320,9 @@ mod tests {
                 let echo = |request: &Request| Answer::json(format!("{} {}", request.path, request.body.len()));
                 server.run(&AtomicBool::new(false), Some(2), echo).unwrap();
             });
-            let ask = |path: &str, host: &str| told(&server, format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes());
+            let ask = |path: &str, host: &str| {
+                told(&server, format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())
+            };
             let here = at.to_string();
             assert_eq!(ask("/", &here), "HTTP/1.1 404 Refused");
             assert_eq!(ask("/favicon.ico", &here), "HTTP/1.1 404 Refused");

@@ -62,7 +62,8 @@ fn assert_alone(page: &str) {
 
 /// Where figures are means over runs, and differences are taken run by run.
 fn assert_paired(ours: &Value, plain: &Value, told: &Value) {
-    let differences: Vec<f64> = numbers(&ours["runs"]).iter().zip(&numbers(&plain["runs"])).map(|(a, b)| a - b).collect();
+    let differences: Vec<f64> =
+        numbers(&ours["runs"]).iter().zip(&numbers(&plain["runs"])).map(|(a, b)| a - b).collect();
     let n = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / n;
     let variance = differences.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0);
@@ -117,7 +118,8 @@ fn the_page_of_the_axes_holds_what_was_found_and_needs_nothing_else() {
     assert_alone(page);
     let all = components(page);
     let kinds: Vec<&str> = all.iter().map(|(kind, _)| kind.as_str()).collect();
-    for (kind, count) in [("graph", 1), ("dots", 4), ("lines", 4), ("confusion", 2), ("calibration", 1), ("scatter", 1)] {
+    for (kind, count) in [("graph", 1), ("dots", 4), ("lines", 4), ("confusion", 2), ("calibration", 1), ("scatter", 1)]
+    {
         assert_eq!(kinds.iter().filter(|k| **k == kind).count(), count, "{kind} in {kinds:?}");
     }
     let graph = &all.iter().find(|(kind, _)| kind == "graph").unwrap().1;

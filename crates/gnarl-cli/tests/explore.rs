@@ -80,7 +80,8 @@ fn a_change_moves_answers_and_none_moves_nothing() {
     let (_, flipped) = running.change(r#"{"edges": [], "features": [[0, 0], [0, 33]]}"#);
     let flipped: Value = serde_json::from_str(&flipped).unwrap();
     assert_ne!(flipped["margin"], same["margin"]);
-    for (wrong, why) in [(r#"{"edges": [[0, 34]], "features": []}"#, "no two of the 34 nodes"), ("[]", "not a change")] {
+    for (wrong, why) in [(r#"{"edges": [[0, 34]], "features": []}"#, "no two of the 34 nodes"), ("[]", "not a change")]
+    {
         let (status, told) = running.change(wrong);
         assert_eq!(status, 400, "{told}");
         assert!(told.contains(why), "{told}");

@@ -151,7 +151,10 @@ fn a_row_of_the_thesis_is_reproduced() {
     let pages = mean / 100.0 * 74.0;
     assert!((pages - pages.round()).abs() < 1e-6, "{cell}");
     let page = std::fs::read_to_string(dir.path().join("topological_GCN.html")).unwrap();
-    assert!(page.contains("data-component=\"lines\"") && page.contains("\"name\":\"GCN w/ A_hat\""), "no learning curve");
+    assert!(
+        page.contains("data-component=\"lines\"") && page.contains("\"name\":\"GCN w/ A_hat\""),
+        "no learning curve"
+    );
 }
 
 #[test]

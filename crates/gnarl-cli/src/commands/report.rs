@@ -298,7 +298,9 @@ fn table_section(report: &TableReport) -> String {
 }
 
 fn figures(report: &TableReport, recipe: Option<Recipe>) -> String {
-    let mut html = String::from("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"figures\"><table class=\"sortable\"><thead><tr><th>row</th>");
+    let mut html = String::from(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"figures\"><table class=\"sortable\"><thead><tr><th>row</th>",
+    );
     for column in &report.columns {
         html += &format!("<th>{}</th>", escape(column));
     }

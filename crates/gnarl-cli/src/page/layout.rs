@@ -203,7 +203,8 @@ mod tests {
     #[test]
     fn the_tree_pushes_as_all_points_together_do() {
         let mut rng = stream(1, "test", 0);
-        let points: Vec<(f64, f64)> = (0..300).map(|_| (500.0 * rng.random::<f64>(), 300.0 * rng.random::<f64>())).collect();
+        let points: Vec<(f64, f64)> =
+            (0..300).map(|_| (500.0 * rng.random::<f64>(), 300.0 * rng.random::<f64>())).collect();
         let tree = Tree::new(&points);
         assert_eq!(tree.cells[0].count, 300.0);
         let (mut error, mut size) = (0.0, 0.0);

@@ -90,9 +90,8 @@ impl Page {
 
     /// The whole file. Fails where data has no place in JSON, which is a fault of ours.
     pub fn render(&self) -> serde_json::Result<String> {
-        let links: Vec<String> = (self.sections.iter())
-            .map(|s| format!("<a href=\"#{}\">{}</a>", s.id, escape(&s.title)))
-            .collect();
+        let links: Vec<String> =
+            (self.sections.iter()).map(|s| format!("<a href=\"#{}\">{}</a>", s.id, escape(&s.title))).collect();
         let mut body = String::new();
         let (mut data, mut made) = (String::new(), 0);
         for section in &self.sections {
@@ -104,7 +103,9 @@ impl Page {
                 made += 1;
             }
             let (id, title) = (section.id, escape(&section.title));
-            body += &format!("<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title}</h2>\n{markup}</section>\n");
+            body += &format!(
+                "<section id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h2 id=\"{id}-title\">{title}</h2>\n{markup}</section>\n"
+            );
         }
         let nav = if links.is_empty() { String::new() } else { links.join("\n") };
         let page = shell(&self.title, self.style, &nav, &format!("{}{body}", self.lead), &data);

@@ -256,13 +256,20 @@ impl AxesStudy {
         if watch.stopped() {
             return Err(refused("stopped before its runs were done"));
         }
-        let over = |a: usize, f: fn(&AttackRun) -> f64| Accuracy::of(done.iter().map(|(runs, _)| f(&runs[a])).collect());
+        let over =
+            |a: usize, f: fn(&AttackRun) -> f64| Accuracy::of(done.iter().map(|(runs, _)| f(&runs[a])).collect());
         let clean = over(0, |run| run.defended.map_or(run.clean_accuracy, |d| d.clean_accuracy))?;
         let attacked = (0..attacks.len())
             .map(|a| over(a, |run| run.defended.map_or(run.attacked_accuracy, |d| d.attacked_accuracy)))
             .collect::<gnarl_graph::Result<Vec<Accuracy>>>()?;
         let models: Vec<Fitted> = done.into_iter().map(|(_, fitted)| fitted).collect();
-        Ok(UnderAttacks { switched: switched.to_vec(), clean, attacked, seconds: start.elapsed().as_secs_f64(), models })
+        Ok(UnderAttacks {
+            switched: switched.to_vec(),
+            clean,
+            attacked,
+            seconds: start.elapsed().as_secs_f64(),
+            models,
+        })
     }
 
     /// Runs every combination, telling each as it is done; those that are not reached when somebody asks to stop are left out.

@@ -204,9 +204,8 @@ pub fn walk(fitted: &Fitted, graph: &Graph, split: &Split, attack: &Attack, seed
     let flips: Vec<(Pair, bool)> = attacked.flips.iter().filter_map(|flip| edge(flip.part)).collect();
     let labels = graph.labels().ok_or_else(|| gnarl_graph::Error::argument("walk", "the graph has no labels"))?;
     let known = fitted.matched(labels);
-    let items: Vec<(u32, u32)> = (split.test().iter())
-        .filter_map(|&u| Some((u, known[labels.get(u)? as usize]?)))
-        .collect();
+    let items: Vec<(u32, u32)> =
+        (split.test().iter()).filter_map(|&u| Some((u, known[labels.get(u)? as usize]?))).collect();
     let before = answers(&model, &scaled)?;
     let mut counts: Vec<usize> = (0..=steps).map(|i| i * flips.len() / steps.max(1)).collect();
     counts.dedup();

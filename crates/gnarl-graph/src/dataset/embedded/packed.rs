@@ -123,8 +123,7 @@ fn mutag() -> Result<(GraphSet, BuildReport)> {
     for _ in 0..num_graphs {
         let num_nodes = numbers.size();
         let labels: Vec<u32> = (0..num_nodes).map(|_| numbers.next() as u32).collect();
-        let one_hot =
-            CsrMatrix::new(num_node_labels, (0..=num_nodes as u64).collect(), labels, vec![1.0; num_nodes])?;
+        let one_hot = CsrMatrix::new(num_node_labels, (0..=num_nodes as u64).collect(), labels, vec![1.0; num_nodes])?;
         let (graph, _) = Graph::from_edges(num_nodes, numbers.edges(num_nodes))?;
         graphs.push(graph.with_features(Features::Sparse(one_hot))?);
     }

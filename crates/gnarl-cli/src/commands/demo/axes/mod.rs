@@ -274,12 +274,7 @@ fn cora(global: &Global) -> anyhow::Result<Benchmark> {
 }
 
 /// Every axis alone, and all together with orthonormal weights; the plain model first.
-fn axes(
-    plain: Model,
-    on: &Benchmark,
-    seed: u64,
-    watch: &Watch<'_>,
-) -> anyhow::Result<(Vec<UnderAttacks>, Vec<Row>)> {
+fn axes(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> anyhow::Result<(Vec<UnderAttacks>, Vec<Row>)> {
     let study = AxesStudy { model: plain, runs: RUNS, seed, attack: None, alone: true };
     let choices: Vec<Switched> =
         Switched::all(Task::Node).into_iter().filter(|s| s.axis != "weights" || s.choice == "orthonormal").collect();
@@ -335,12 +330,7 @@ fn curve(one: &UnderAttacks) -> Vec<f64> {
 }
 
 /// How far one paper's words may move, whichever paper it is, before a certified answer could turn: free and orthonormal weights.
-fn certificates(
-    plain: Model,
-    on: &Benchmark,
-    seed: u64,
-    watch: &Watch<'_>,
-) -> anyhow::Result<Vec<CertificateRow>> {
+fn certificates(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> anyhow::Result<Vec<CertificateRow>> {
     let mut rows: Vec<CertificateRow> = Vec::new();
     for (weights, model) in [("free", plain), ("orthonormal", plain.weights(Orthonormal::default()))] {
         let results = (0..RUNS as u64)
@@ -377,7 +367,8 @@ fn certificate_row(
     let median = results[0].median_norm;
     let certified = (0..radii.len())
         .map(|r| {
-            let of = |result: &CertifyResult| Some(100.0 * result.certificates.first()?.certified.get(r)?.accurate_share);
+            let of =
+                |result: &CertifyResult| Some(100.0 * result.certificates.first()?.certified.get(r)?.accurate_share);
             Ok(Accuracy::of(results.iter().map(of).collect::<Option<Vec<f64>>>().ok_or_else(nothing)?)?)
         })
         .collect::<anyhow::Result<Vec<Accuracy>>>()?;
@@ -398,11 +389,7 @@ fn certificate_row(
 }
 
 /// GIN on the ten folds of MUTAG, with vectors drawn by GRATIN and without; `None` where it was stopped.
-fn mutag(
-    global: &Global,
-    with: &dyn Fn(Model) -> Model,
-    watch: &Watch<'_>,
-) -> anyhow::Result<Option<MutagReport>> {
+fn mutag(global: &Global, with: &dyn Fn(Model) -> Model, watch: &Watch<'_>) -> anyhow::Result<Option<MutagReport>> {
     let loaded = load(global, "mutag")?;
     let splits = protocol_folds(&loaded, global.seed, 10)?;
     let on = Benchmark { name: loaded.name.clone(), content: loaded.content.clone(), splits };

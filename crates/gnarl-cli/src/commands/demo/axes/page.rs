@@ -8,9 +8,7 @@ use super::{AxesTour, Judged, NEXT, Row, Seen};
 use crate::html::{Cell, escape};
 use crate::output::count;
 use crate::page::graph::{GraphData, rounded, rounds};
-use crate::page::{
-    Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Page, Scatter, Section, Series,
-};
+use crate::page::{Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Page, Scatter, Section, Series};
 
 /// The whole page.
 pub fn page(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<String> {
@@ -182,18 +180,24 @@ fn depth_section(report: &AxesTour, seen: &Seen<'_>) -> Section {
     }
     rows.push(("any depth right".into(), vec![Cell::text(&accuracy(&depth.oracle_accuracy)), Cell::text("-")]));
     let section = Section::new("depth", "A depth for every paper")
-        .text(&format!("{}. The last row is what nobody can reach who chooses among these depths without knowing the truth.", capital(&report.depth_text())))
+        .text(&format!(
+            "{}. The last row is what nobody can reach who chooses among these depths without knowing the truth.",
+            capital(&report.depth_text())
+        ))
         .table(&["if all stop", "test accuracy, %", "papers that do"], &rows);
     match &seen.deep.exits {
-        Some(_) => section.component(confusion("Who is mistaken for whom, each at its own depth (one run)", seen, &seen.deep)),
+        Some(_) => {
+            section.component(confusion("Who is mistaken for whom, each at its own depth (one run)", seen, &seen.deep))
+        }
         None => section,
     }
 }
 
 fn confusion(title: &str, seen: &Seen<'_>, portrait: &Portrait) -> Confusion {
-    let classes = seen.graph.labels().map_or_else(Vec::new, |labels| {
-        (0..labels.num_classes() as u32).map(|class| labels.name(class)).collect()
-    });
+    let classes = seen
+        .graph
+        .labels()
+        .map_or_else(Vec::new, |labels| (0..labels.num_classes() as u32).map(|class| labels.name(class)).collect());
     Confusion { title: title.into(), classes, counts: portrait.confusion.clone() }
 }
 
@@ -204,7 +208,8 @@ fn certificate_section(report: &AxesTour) -> Section {
         low: Some(row.certified.iter().map(|a| a.mean - a.std).collect()),
         high: Some(row.certified.iter().map(|a| a.mean + a.std).collect()),
     };
-    let shares = report.certificates.first().map_or_else(Vec::new, |row| row.shares.iter().map(|s| 100.0 * s).collect());
+    let shares =
+        report.certificates.first().map_or_else(Vec::new, |row| row.shares.iter().map(|s| 100.0 * s).collect());
     Section::new("certificate", "What no attacker can change")
         .text(&format!("{}.", capital(&report.certificate_text())))
         .text("The radius is how far the words of any one paper may move, in per cent of the median norm of a paper's words. Bands are a deviation over runs.")
@@ -244,9 +249,11 @@ fn mutag_section(report: &AxesTour) -> Section {
         rows.push(DotRow { name: "a fresh head".into(), values: control.runs.clone() });
     }
     rows.push(DotRow { name: "a fresh head, drawn vectors".into(), values: m.with.runs.clone() });
-    Section::new("mutag", "Whole graphs: MUTAG")
-        .text(&format!("{}.", capital(&report.mutag_text())))
-        .component(Dots { title: "Every fold and the mean".into(), x: Axis::of("test accuracy, %"), rows })
+    Section::new("mutag", "Whole graphs: MUTAG").text(&format!("{}.", capital(&report.mutag_text()))).component(Dots {
+        title: "Every fold and the mean".into(),
+        x: Axis::of("test accuracy, %"),
+        rows,
+    })
 }
 
 fn next_section(report: &AxesTour) -> Section {

@@ -178,12 +178,7 @@ fn splits(graph: &Graph, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
 }
 
 /// Every row on every split, side by side; run `i` of every row has split `i` and seed `seed + i`.
-fn train_all(
-    graph: &Graph,
-    splits: &[Split],
-    seed: u64,
-    rough: Option<usize>,
-) -> anyhow::Result<Vec<Vec<Trial>>> {
+fn train_all(graph: &Graph, splits: &[Split], seed: u64, rough: Option<usize>) -> anyhow::Result<Vec<Vec<Trial>>> {
     let content = Content::Graph(graph.clone());
     let make = |entry: &Entry| {
         let model = Model::new(entry.backbone).operator(entry.choice);

@@ -24,7 +24,8 @@ pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
     let protocol = report.protocol_text().map(|line| escape(&line)).join(".<br>");
     let mut models = Section::new("models", "How well the models do").markup(&format!("<p>{protocol}.</p>\n"));
     if report.interrupted {
-        models = models.markup("<p class=\"note\"><strong>Interrupted: these are the epochs done so far.</strong></p>\n");
+        models =
+            models.markup("<p class=\"note\"><strong>Interrupted: these are the epochs done so far.</strong></p>\n");
     }
     let majority = DotRow { name: "largest community".into(), values: report.majority.runs.clone() };
     let of = |row: &Row| DotRow { name: row.entry.name(), values: row.test_accuracy.runs.clone() };
