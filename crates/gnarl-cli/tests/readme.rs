@@ -26,7 +26,9 @@ fn is_as_shown(printed: Option<&str>, shown: &str) -> bool {
 
 /// A line with every number masked, and without marks of clarity: what is left of it when figures differ.
 fn form(line: &str) -> Vec<String> {
-    let masked = |word: &str| if word.contains(|c: char| c.is_ascii_digit()) { "#".into() } else { word.to_string() };
+    // `…,` stands for a number with a comma behind it; what is no figure is written out.
+    let is_figure = |word: &str| word.contains(|c: char| c.is_ascii_digit()) || word.trim_end_matches(',') == "…";
+    let masked = |word: &str| if is_figure(word) { "#".to_string() } else { word.to_string() };
     line.split_whitespace().filter(|word| *word != "*").map(masked).collect()
 }
 
