@@ -139,21 +139,27 @@ fn the_page_of_the_axes_holds_what_was_found_and_needs_nothing_else() {
     assert_eq!(answers, 1000, "every test paper");
 }
 
+/// A line with every number masked, and without marks of clarity: what is left of it when figures differ.
+fn form(line: &str) -> Vec<String> {
+    // `…,` stands for a number with a comma behind it; what is no figure is written out.
+    let is_figure = |word: &str| word.contains(|c: char| c.is_ascii_digit()) || word.trim_end_matches(',') == "…";
+    let masked = |word: &str| if is_figure(word) { "#".to_string() } else { word.to_string() };
+    line.split_whitespace().filter(|word| *word != "*").map(masked).collect()
+}
+
+/// The first minute is too long for a test: after a few epochs it must print the README's words, whatever the figures. With one thread the page is that of two,
+/// to the last byte. `bench/first_minute.sh` runs it as it is and compares figures, too.
 #[test]
-fn threads_change_nothing_of_the_axes() {
+fn the_words_are_the_readmes_and_threads_change_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let without_times = |mut report: Value| {
-        report.as_object_mut().unwrap().remove("seconds").unwrap();
-        report["depth"].as_object_mut().unwrap().remove("training_seconds").unwrap();
-        report["mutag"]["augmentation"].as_object_mut().unwrap().remove("seconds").unwrap();
-        for row in report["rows"].as_array_mut().unwrap() {
-            row.as_object_mut().unwrap().remove("seconds").unwrap();
-        }
-        report
-    };
-    let alone = one_object(&demo(dir.path(), &["--rough", "3", "--json", "--threads", "1"]));
-    assert_eq!(without_times(alone), without_times(axes().0.clone()));
-    assert_eq!(std::fs::read_to_string(dir.path().join("gnarl-report.html")).unwrap(), axes().1, "nor of the page");
+    let printed = demo(dir.path(), &["--rough", "3", "--threads", "1"]);
+    assert_eq!(std::fs::read_to_string(dir.path().join("gnarl-report.html")).unwrap(), axes().1);
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let shown = readme.split("```console\n$ gnarl\n").nth(1).expect("the promise").split("```").next().unwrap();
+    // The line under a table's head is as long as its figures are.
+    let is_rule = |line: &&str| line.starts_with('─');
+    let forms = |text: &str| text.lines().filter(|line| !is_rule(line)).map(form).collect::<Vec<_>>();
+    assert_eq!(forms(&printed), forms(shown), "{printed}");
 }
 
 fn numbers(value: &Value) -> Vec<f64> {
