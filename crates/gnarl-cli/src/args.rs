@@ -14,7 +14,9 @@ use crate::commands::centrality::CentralityArgs;
 use crate::commands::certify::CertifyArgs;
 use crate::commands::cluster::ClusterArgs;
 use crate::commands::data::DataCommand;
+use crate::commands::demo::{DemoSettings, Tour};
 use crate::commands::energy::EnergyArgs;
+use crate::commands::explore::ExploreArgs;
 use crate::commands::manual::{CompletionsArgs, ManArgs};
 use crate::commands::plan::PlanArgs;
 use crate::commands::predict::PredictArgs;
@@ -27,7 +29,7 @@ use crate::examples;
 use crate::global::Global;
 use crate::plot;
 
-/// Graph neural networks and what decides how well they work. Without a command: a handful of models on an embedded graph.
+/// Graph neural networks and what decides how well they work. Without a command: what the five axes do on Cora and MUTAG, as a page.
 #[derive(Debug, Parser)]
 #[command(name = "gnarl", version, max_term_width = 100, after_help = examples::GNARL)]
 pub struct Cli {
@@ -37,9 +39,23 @@ pub struct Cli {
     /// Without a command: where the page goes [default: gnarl-report.html]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Without a command: what is shown, axes (the five axes on Cora and MUTAG) or karate (plain models on a club of 34) [default: axes]
+    #[arg(long, value_name = "TOUR")]
+    pub tour: Option<Tour>,
+    /// Without a command: so many epochs of each training, for a quick look at what would be printed
+    #[arg(long, value_name = "EPOCHS", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rough: Option<u32>,
     /// The command; none is the demo.
     #[command(subcommand)]
     pub command: Option<Command>,
+}
+
+impl Cli {
+    /// What was said about the demo.
+    pub fn demo(&self) -> DemoSettings<'_> {
+        let rough = self.rough.map(|epochs| epochs as usize);
+        DemoSettings { out: self.out.as_deref(), tour: self.tour.unwrap_or(Tour::Axes), rough }
+    }
 }
 
 /// A command.
@@ -77,6 +93,8 @@ pub enum Command {
     /// Classes by a saved model
     #[command(after_help = examples::PREDICT)]
     Predict(PredictArgs),
+    /// A graph and a model to play with in a browser: change edges and features, and see the answers move
+    Explore(Box<ExploreArgs>),
     /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds
     #[command(after_help = examples::ROBUSTNESS)]
     Robustness(Box<RobustnessArgs>),

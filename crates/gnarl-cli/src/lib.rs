@@ -6,8 +6,10 @@
 //! | `examples` | what stands at the foot of every command's help |
 //! | `commands/` | one file per command: from arguments to a report |
 //! | `output` | a report as tables or as one JSON object |
-//! | `html` | pages that need nothing but a browser |
+//! | `html` | markup of text and tables |
+//! | `page` | pages that need nothing but a browser: sections, and components that draw themselves |
 //! | `plot` | heat maps and line charts as SVG and PNG files |
+//! | `serve` | a page for one reader on this machine |
 //! | `progress` | bars and spinners on standard error |
 //! | `global` | options of every command |
 //! | `interrupt` | what Ctrl-C does |
@@ -22,8 +24,10 @@ mod html;
 mod interrupt;
 mod node_id;
 mod output;
+mod page;
 mod plot;
 mod progress;
+mod serve;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -85,8 +89,11 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
     for (option, file) in cli.command.iter().flat_map(Command::places) {
         output::check_place(option, &file)?;
     }
+    if cli.command.is_some() && (cli.tour.is_some() || cli.rough.is_some()) {
+        return Err(gnarl_graph::Error::argument("gnarl", "--tour is for gnarl without a command").into());
+    }
     match &cli.command {
-        None => output::print(global, commands::demo::run(global, cli.out.as_deref())?),
+        None => output::print(global, commands::demo::run(global, &cli.demo())?),
         Some(Command::Data(data)) => match data {
             DataCommand::List => output::print(global, commands::data::list::run(global)?),
             DataCommand::Info(args) => output::print(global, commands::data::info::run(global, args)?),
@@ -115,6 +122,7 @@ fn command(cli: &Cli) -> anyhow::Result<()> {
             output::print(global, commands::growth::growth(global, args)?)
         }
         Some(Command::Reproduce(args)) => output::print(global, commands::reproduce::run(global, args)?),
+        Some(Command::Explore(args)) => commands::explore::run(global, args),
         Some(Command::Report(args)) => output::print(global, commands::report::run(args)?),
         Some(Command::Completions(args)) => output::print(global, commands::manual::completions(Cli::command(), args)),
         Some(Command::Man(args)) => output::print(global, commands::manual::man(Cli::command(), args)?),

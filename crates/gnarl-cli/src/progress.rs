@@ -38,7 +38,7 @@ fn is(voice: Voice) -> bool {
 }
 
 /// Whether there is somebody to show a bar to.
-fn is_watched() -> bool {
+pub fn is_watched() -> bool {
     !is(Voice::Quiet) && std::io::stderr().is_terminal()
 }
 

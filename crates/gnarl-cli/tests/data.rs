@@ -8,19 +8,26 @@ use common::{close, gnarl, json, one_object, refusal, text};
 fn the_list_names_every_dataset_and_none_is_here() {
     let report = json(&["data", "list"]);
     let datasets = report["datasets"].as_array().unwrap();
-    for name in ["cora", "pubmed", "squirrel", "amazon_electronics_photo", "ogbn-arxiv", "penn94", "MUTAG"] {
+    for name in ["citeseer", "pubmed", "squirrel", "amazon_electronics_photo", "ogbn-arxiv", "penn94", "PROTEINS"] {
         let entry = datasets.iter().find(|d| d["name"].as_str().unwrap().eq_ignore_ascii_case(name));
         let entry = entry.unwrap_or_else(|| panic!("{name} is not listed"));
-        assert_eq!(entry["present"], false, "{name}");
+        assert_eq!((&entry["present"], &entry["embedded"]), (&false.into(), &false.into()), "{name}");
+    }
+    for name in ["cora", "MUTAG"] {
+        let entry = datasets.iter().find(|d| d["name"] == name).unwrap();
+        assert_eq!((&entry["present"], &entry["embedded"]), (&false.into(), &true.into()), "a copy is in the program");
     }
     let karate = datasets.iter().find(|d| d["name"] == "karate").expect("embedded graphs are listed too");
     assert_eq!(karate["present"], true);
 
     let shown = text(&["data", "list"]);
     let cora = shown.lines().find(|l| l.trim_start().starts_with("cora ")).unwrap();
-    for part in ["2,708", "5,278", "1,433", "7", "no"] {
+    for part in ["2,708", "5,278", "1,433", "7"] {
         assert!(cora.split_whitespace().any(|word| word == part), "{part} in {cora}");
     }
+    assert!(cora.ends_with("built in"), "{cora}");
+    let citeseer = shown.lines().find(|l| l.trim_start().starts_with("citeseer ")).unwrap();
+    assert!(citeseer.ends_with(" no"), "{citeseer}");
 }
 
 #[test]
@@ -30,6 +37,9 @@ fn info_gives_citation_counts_and_files() {
     assert_eq!(info["expected"]["nodes"], 2708);
     assert_eq!(info["expected"]["undirected_edges"], 5278, "not the thesis' 5,208");
     assert!(!info["files"].as_array().unwrap().is_empty());
+    assert_eq!((&info["present"], &info["embedded"]), (&false.into(), &true.into()));
+    let shown = text(&["data", "info", "mutag"]);
+    assert!(shown.contains("a copy is part of the program") && shown.contains("Debnath"), "{shown}");
     let shown = text(&["data", "info", "photo"]);
     assert!(shown.contains("amazon_electronics_photo") && shown.contains("119,081"), "{shown}");
 }

@@ -33,6 +33,10 @@ fn every_command_prints_what_the_readme_says() {
     for block in blocks {
         let (command, expected) = block.split_once('\n').unwrap();
         let words: Vec<&str> = command.strip_prefix("$ gnarl").expect("a command").split_whitespace().collect();
+        // The first minute is too long for a test; `tests/demo.rs` compares its words, and `bench/first_minute.sh` its figures.
+        if words.is_empty() {
+            continue;
+        }
         let folder = tempfile::tempdir().unwrap();
         let run = gnarl(&words).current_dir(folder.path()).assert().success();
         let printed = String::from_utf8(run.get_output().stdout.clone()).unwrap();

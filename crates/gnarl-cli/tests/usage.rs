@@ -69,9 +69,12 @@ fn datasets_that_nobody_knows_get_a_suggestion() {
 fn datasets_that_are_not_there_say_how_to_get_them() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().to_str().unwrap();
-    let e = refusal(&["centrality", "--kind", "core", "--data", "cora", "--data-dir", folder]);
-    assert!(e.contains("dataset cora is not in") && e.contains(folder) && e.contains("`gnarl data get cora`"), "{e}");
-    let by_variable = gnarl(&["data", "check", "cora"]).env("GNARL_DATA", folder).assert().code(2);
+    let e = refusal(&["centrality", "--kind", "core", "--data", "citeseer", "--data-dir", folder]);
+    assert!(
+        e.contains("dataset citeseer is not in") && e.contains(folder) && e.contains("`gnarl data get citeseer`"),
+        "{e}"
+    );
+    let by_variable = gnarl(&["data", "check", "citeseer"]).env("GNARL_DATA", folder).assert().code(2);
     assert!(String::from_utf8_lossy(&by_variable.get_output().stderr).contains(folder));
 }
 

@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod data;
 pub mod demo;
 pub mod energy;
+pub mod explore;
 pub mod growth;
 mod influence;
 pub mod manual;

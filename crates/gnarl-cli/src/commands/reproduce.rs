@@ -18,8 +18,9 @@ use gnarl_graph::Error;
 use serde::Serialize;
 
 use crate::global::Global;
-use crate::html::{self, Cell, Line, escape};
+use crate::html::{Cell, escape};
 use crate::output::{self, Report, real};
+use crate::page::{Axis, Component, Lines, Page, Section, Series};
 use crate::plot::{self, LineChart, Point};
 use crate::{interrupt, progress};
 
@@ -451,14 +452,15 @@ impl Reproduced {
     /// The same as a page.
     fn page(&self) -> anyhow::Result<String> {
         let report = &self.report;
-        let mut body = format!("<p>{}, {}.</p>\n", escape(report.title), escape(report.section));
+        let lead = format!("<p>{}, {}.</p>\n", escape(report.title), escape(report.section));
+        let mut page = Page::new(report.table).lead(&lead);
         for recipe in report.recipes() {
             let rows: Vec<_> = report.rows_of(recipe).collect();
-            body += &format!("<h2>{}</h2>\n", escape(&self.caption(recipe)));
+            let id = recipe.map_or("figures", recipe_name);
             let headers: Vec<&str> = std::iter::once("").chain(report.columns.iter().copied()).collect();
             let cells: Vec<(String, Vec<Cell>)> =
                 rows.iter().map(|row| (row.label.to_string(), row.cells.iter().map(page_cell).collect())).collect();
-            body += &html::table(&headers, &cells);
+            let mut section = Section::new(id, &self.caption(recipe)).table(&headers, &cells);
             let paired = |cell: &CellReport, baseline: &str| {
                 let lines: Vec<String> = show_pair(cell, baseline).iter().map(|line| escape(line)).collect();
                 let difference = cell.minus(baseline).and_then(|pair| pair.paired);
@@ -466,30 +468,34 @@ impl Reproduced {
             };
             let compared = self.compared(recipe);
             if !compared.is_empty() {
-                body += &format!("<h2>Run by run{}</h2>\n", escape(&self.minus()));
+                section = section.markup(&format!("<h3>Run by run{}</h3>\n", escape(&self.minus())));
                 let cells_of =
                     |row: &RowReport, baseline| row.cells.iter().map(|cell| paired(cell, baseline)).collect();
                 let cells: Vec<(String, Vec<Cell>)> =
                     compared.into_iter().map(|(label, row, baseline)| (label, cells_of(row, baseline))).collect();
-                body += &html::table(&headers, &cells);
+                section = section.table(&headers, &cells);
             }
             for (_, drawing) in self.drawings(recipe) {
-                body += &plot::svg(&drawing)?;
+                section = section.markup(&plot::svg(&drawing)?);
             }
-            body += &self.curves(recipe);
+            let curves = self.curves(recipe);
+            if !curves.is_empty() {
+                section = section.markup("<h3>Learning curves</h3>\n").side_by_side(curves);
+            }
+            page = page.section(section);
         }
         let key = |class: &str, what: &str| format!("<span class=\"key {class}\">{what}</span> ");
-        body += "<p>";
-        body += &key("agree", "within two standard errors, or the last printed digit");
-        body += &key("above", "above");
-        body += &key("below", "below");
-        body += &key("hole", "no figure");
-        body += &key("failed", "failed");
-        body += "</p>\n<ul>\n";
+        let mut notes = String::from("<p>");
+        notes += &key("agree", "within two standard errors, or the last printed digit");
+        notes += &key("above", "above");
+        notes += &key("below", "below");
+        notes += &key("hole", "no figure");
+        notes += &key("failed", "failed");
+        notes += "</p>\n<ul>\n";
         for line in self.legend() {
-            body += &format!("<li>{}</li>\n", escape(&line));
+            notes += &format!("<li>{}</li>\n", escape(&line));
         }
-        Ok(html::page(report.table, &(body + "</ul>\n")))
+        Ok(page.section(Section::new("notes", "Notes").markup(&(notes + "</ul>\n"))).render()?)
     }
 
     /// What the thesis draws, and the name of each drawing; nothing for a table. Whatever else draws figures is called here.
@@ -549,24 +555,20 @@ impl Reproduced {
     }
 
     /// A chart of the first run's validation accuracy for each column that has one.
-    fn curves(&self, recipe: Option<Recipe>) -> String {
-        let mut charts = String::new();
+    fn curves(&self, recipe: Option<Recipe>) -> Vec<Component> {
+        let mut charts = Vec::new();
         for (c, column) in self.report.columns.iter().enumerate() {
-            let lines: Vec<Line<'_>> = self
-                .report
-                .rows_of(recipe)
-                .filter_map(|row| Some(Line { name: row.label, values: &row.cells[c].ours.as_ref()?.curve }))
-                .filter(|line| !line.values.is_empty())
+            let of = |row: &RowReport| Some((row.label, row.cells[c].ours.as_ref()?.curve.clone()));
+            let series: Vec<Series> = (self.report.rows_of(recipe).filter_map(of))
+                .filter(|(_, curve)| !curve.is_empty())
+                .map(|(name, values)| Series { name: name.to_string(), values, ..Series::default() })
                 .collect();
-            if !lines.is_empty() {
-                charts += &html::line_chart(column, "validation accuracy of the first run, %", &lines);
+            if !series.is_empty() {
+                let y = Axis::of("validation accuracy of the first run, %");
+                charts.push(Lines { title: column.to_string(), x: Axis::of("epoch"), y, series }.into());
             }
         }
-        if charts.is_empty() {
-            charts
-        } else {
-            format!("<details><summary>Learning curves</summary>\n{charts}</details>\n")
-        }
+        charts
     }
 }
 

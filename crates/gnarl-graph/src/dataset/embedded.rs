@@ -1,4 +1,8 @@
-//! The one graph that is always there: Zachary's karate club.
+//! What is always there: Zachary's karate club, and packed copies of Cora and MUTAG.
+
+mod packed;
+
+pub use self::packed::{holds, unpack};
 
 use crate::features::Features;
 use crate::graph::Graph;

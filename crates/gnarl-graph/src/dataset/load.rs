@@ -44,7 +44,7 @@ pub fn built_in_title(name: &str) -> Option<&'static str> {
 }
 
 /// Loads a dataset by name or alias, whatever the case, from the data folder; `karate`, `sbbam` and `csbm` need none,
-/// the last two are drawn from the seed. What is no name and looks like a path is read as a user's own files.
+/// the last two are drawn from the seed, and `cora` and `mutag` come out of the program where their files are not there. What is no name and looks like a path is read as a user's own files.
 ///
 /// ```
 /// let karate = gnarl_graph::dataset::load("karate", std::path::Path::new("."), 0)?;
@@ -89,9 +89,21 @@ fn load_own(path: &str) -> Result<Dataset> {
     Ok(Dataset { name: path.to_string(), content, report, entry: None, sources })
 }
 
-/// Loads a dataset of the registry; a file that is not there is [`Error::Absent`].
+/// Whether a dataset of the registry comes out of the program itself: it holds a copy, and the data folder has none of the files.
+pub fn is_embedded(entry: &Entry, data_dir: &Path) -> bool {
+    embedded::holds(entry) && !entry.has_any(data_dir)
+}
+
+/// Loads a dataset of the registry; a file that is not there is [`Error::Absent`]. Of Cora and MUTAG the program holds a copy, for data
+/// folders with none of the files.
 pub fn load_entry(entry: &'static Entry, data_dir: &Path) -> Result<Dataset> {
     if let Some(missing) = entry.first_missing(data_dir) {
+        if is_embedded(entry, data_dir)
+            && let Some((content, report)) = embedded::unpack(entry)
+        {
+            let (name, sources) = (entry.name.to_string(), Sources::default());
+            return Ok(Dataset { name, content, report, entry: Some(entry), sources });
+        }
         return Err(absent(entry, data_dir, missing));
     }
     let name = entry.name;

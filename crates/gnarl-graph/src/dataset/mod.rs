@@ -6,7 +6,7 @@
 //! | [`mod@load`] | from a name or a path to a dataset |
 //! | [`disk`] | a graph on disk: a folder of mapped arrays, and how one is made of anything else |
 //! | [`download`] | fetching over HTTPS with resume, checksum and unpacking |
-//! | [`embedded`] | Zachary's karate club, which needs no file |
+//! | [`embedded`] | Zachary's karate club, and copies of Cora and MUTAG: they need no file |
 //! | [`planetoid`] | `ind.NAME.*` pickles (Cora, CiteSeer, PubMed) |
 //! | [`geom_gcn`] | tab-separated text and ten splits (WebKB, Chameleon, Squirrel) |
 //! | [`npz`] | NumPy zips with CSR arrays (Amazon, Coauthor, CoraML, PolBlogs) |

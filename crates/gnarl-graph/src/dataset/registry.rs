@@ -191,7 +191,12 @@ impl Entry {
 
     /// The first file that loading would miss.
     pub fn first_missing(&self, data_dir: &std::path::Path) -> Option<String> {
-        self.required().into_iter().find(|f| !data_dir.join(f).is_file() && !data_dir.join(plain(f)).is_file())
+        self.required().into_iter().find(|f| !is_there(data_dir, f))
+    }
+
+    /// Whether any of the files that loading reads is there.
+    pub fn has_any(&self, data_dir: &std::path::Path) -> bool {
+        self.required().iter().any(|f| is_there(data_dir, f))
     }
 }
 
@@ -203,6 +208,11 @@ impl RemoteFile {
             Some(Unpack::Zip { members }) => members.iter().map(|m| format!("{}/{m}", self.path)).collect(),
         }
     }
+}
+
+/// Whether a file is there, compressed or not.
+fn is_there(data_dir: &std::path::Path, file: &str) -> bool {
+    data_dir.join(file).is_file() || data_dir.join(plain(file)).is_file()
 }
 
 /// The name of a file once it is uncompressed.

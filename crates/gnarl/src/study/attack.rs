@@ -325,10 +325,25 @@ impl AttackStudy {
     ) -> Result<(AttackRun, Attacked)> {
         let start = Instant::now();
         let clean = ready.fit(split, seed, watch)?;
+        let (mut run, attacked) = self.run_fitted(&clean, graph, split, seed, watch)?;
+        run.seconds = start.elapsed().as_secs_f64();
+        Ok((run, attacked))
+    }
+
+    /// One run of a model that is fitted already: with this study's settled model, to this split and from this seed.
+    pub(super) fn run_fitted(
+        &self,
+        clean: &Fitted,
+        graph: &Graph,
+        split: &Split,
+        seed: u64,
+        watch: &Watch<'_>,
+    ) -> Result<(AttackRun, Attacked)> {
+        let start = Instant::now();
         let scaled = clean.scaled(graph)?;
-        let items = self.items(&clean, &scaled, split, seed)?;
+        let items = self.items(clean, &scaled, split, seed)?;
         let content = Content::Graph(scaled);
-        let epochs = ready.plan().training.epochs;
+        let epochs = clean.plan().training.epochs;
         let fit = |backbone| fit_surrogate(&content, backbone, epochs, split, seed, watch);
         let surrogate = self.needed_surrogate().map(fit).transpose()?;
         let scaled = content.graph()?;
@@ -346,7 +361,7 @@ impl AttackStudy {
         let attack_seconds = before_attack.elapsed().as_secs_f64();
         let after = if on_loaded { clean.scaled(&attacked.graph)? } else { attacked.graph.clone() };
         let judge = Judge { model: self.settled_model(), mode: self.mode, split, items: &items, seed };
-        let (verdict, defended) = judge.judge(&clean, [scaled, &after], watch)?;
+        let (verdict, defended) = judge.judge(clean, [scaled, &after], watch)?;
         if attacked.change.features.nodes == 0
             && let Some(features) = graph.features()
         {
@@ -357,7 +372,7 @@ impl AttackStudy {
             edges_removed: attacked.change.removed.len(),
             features: attacked.change.features,
             attack_seconds,
-            ..judge.run(&clean, verdict, defended, start, watch)
+            ..judge.run(clean, verdict, defended, start, watch)
         };
         Ok((run, attacked))
     }

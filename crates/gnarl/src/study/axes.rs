@@ -8,14 +8,16 @@ use std::time::Instant;
 use gnarl_graph::dataset::{Benchmark, Task};
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use gnarl_graph::names::Given;
+use rayon::prelude::*;
 use serde::Serialize;
 
-use super::attack::{AttackStudy, Known, Mode, Targets};
+use super::attack::{AttackRun, AttackStudy, Known, Mode, Targets};
 use super::summary::Accuracy;
 use super::train::TrainStudy;
 use crate::attack::Attack;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::fit::FitOptions;
+use crate::model::{Fitted, Model};
 use crate::train::Watch;
 
 /// What is switched on and how often it is run.
@@ -116,6 +118,21 @@ pub struct Judged {
     pub seconds: f64,
 }
 
+/// One combination of axes, clean and under several attacks.
+#[derive(Debug)]
+pub struct UnderAttacks {
+    /// What was switched on; nothing for the plain model.
+    pub switched: Vec<Switched>,
+    /// Test accuracy on the clean graph, per cent.
+    pub clean: Accuracy,
+    /// On that of each attack.
+    pub attacked: Vec<Accuracy>,
+    /// Seconds of all its runs.
+    pub seconds: f64,
+    /// The fitted model of every run.
+    pub models: Vec<Fitted>,
+}
+
 impl AxesStudy {
     /// The combinations, the plain model first, then single axes, pairs, and all at once.
     pub fn combinations(&self, task: Task) -> Vec<Vec<Switched>> {
@@ -196,6 +213,65 @@ impl AxesStudy {
         Ok((clean, Some(attacked)))
     }
 
+    /// One combination on one graph, clean and under several attacks, each model fitted once. Where answers are not read off plainly, the reading is
+    /// set on what each attack changes; clean answers are read as against the first.
+    pub fn under(
+        &self,
+        switched: &[Switched],
+        attacks: &[Attack],
+        on: &Benchmark,
+        watch: &Watch<'_>,
+    ) -> Result<UnderAttacks> {
+        let start = Instant::now();
+        let refused = |what: &str| Error::from(gnarl_graph::Error::argument("axes", what));
+        let graph = on.content.graph()?;
+        let model = self.model(switched)?;
+        let study = |attack: &Attack| AttackStudy {
+            model,
+            attack: *attack,
+            mode: Mode::Evasion,
+            surrogate: None,
+            targets: Targets::Usual,
+            known: Known::True,
+            runs: self.runs,
+            seed: self.seed,
+        };
+        let studies: Vec<AttackStudy> = attacks.iter().map(study).collect();
+        let first = studies.first().ok_or_else(|| refused("at least one attack is needed"))?;
+        let ready = first.settled_model().ready(&on.name, &on.content, FitOptions::default())?;
+        let one = |i: usize| -> Result<(Vec<AttackRun>, Fitted)> {
+            let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
+            let mut fitted = ready.fit(split, seed, watch)?;
+            let mut runs = Vec::with_capacity(studies.len());
+            for study in &studies {
+                let inference = study.settled_model().inference;
+                if fitted.model().inference != inference && !inference.is_plain() {
+                    fitted = fitted.with_inference(inference, &on.content, true)?;
+                }
+                runs.push(study.run_fitted(&fitted, graph, split, seed, watch)?.0);
+            }
+            Ok((runs, fitted))
+        };
+        let done = (0..self.runs).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        if watch.stopped() {
+            return Err(refused("stopped before its runs were done"));
+        }
+        let over =
+            |a: usize, f: fn(&AttackRun) -> f64| Accuracy::of(done.iter().map(|(runs, _)| f(&runs[a])).collect());
+        let clean = over(0, |run| run.defended.map_or(run.clean_accuracy, |d| d.clean_accuracy))?;
+        let attacked = (0..attacks.len())
+            .map(|a| over(a, |run| run.defended.map_or(run.attacked_accuracy, |d| d.attacked_accuracy)))
+            .collect::<gnarl_graph::Result<Vec<Accuracy>>>()?;
+        let models: Vec<Fitted> = done.into_iter().map(|(_, fitted)| fitted).collect();
+        Ok(UnderAttacks {
+            switched: switched.to_vec(),
+            clean,
+            attacked,
+            seconds: start.elapsed().as_secs_f64(),
+            models,
+        })
+    }
+
     /// Runs every combination, telling each as it is done; those that are not reached when somebody asks to stop are left out.
     pub fn run(
         &self,
@@ -245,6 +321,31 @@ mod tests {
         // A choice that the lists no longer have would fail here.
         assert!(all.iter().all(|switched| study().model(switched).is_ok()));
         assert_eq!(AxesStudy { alone: true, ..study() }.combinations(Task::Graph).len(), 7);
+    }
+
+    /// Fitted once or once for each attack: the same figures.
+    #[test]
+    fn under_several_attacks_the_figures_are_those_of_each() {
+        let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
+        let splits = graph.splits().to_vec();
+        let on = Benchmark { name: "csbm".into(), content: gnarl_graph::Content::Graph(graph), splits };
+        let attacks: Vec<Attack> = ["gaussian", "random-flips"].iter().map(|name| name.parse().unwrap()).collect();
+        let (plain, crf) = (&SWITCHED[..0], &SWITCHED[4..5]);
+        assert_eq!(crf[0].choice, "clean-crf");
+        for switched in [plain, crf] {
+            let found = study().under(switched, &attacks, &on, &Watch::quiet()).unwrap();
+            assert_eq!((found.attacked.len(), found.models.len()), (2, 2));
+            for (a, &attack) in attacks.iter().enumerate() {
+                let alone = AxesStudy { attack: Some(attack), ..study() };
+                let alone = alone.run_one(switched, &on, None, &Watch::quiet()).unwrap();
+                let Outcome::Judged(judged) = alone.outcome else { panic!("{alone:?}") };
+                assert_eq!(judged.attacked.as_ref(), Some(&found.attacked[a]), "{attack}");
+                if a == 0 {
+                    assert_eq!(judged.clean, found.clean);
+                }
+            }
+        }
+        assert!(study().under(plain, &[], &on, &Watch::quiet()).is_err());
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | [`attack_compare`] | several models at several budgets on the same inputs |
 //! | [`axes`] | what the five axes do alone, in pairs and together |
 //! | [`certify`] | what no attacker within a radius can change |
+//! | [`portrait`] | one fitted model, node by node: answers, exits, calibration, what an attack turns |
 //! | [`robustness`] | how far answers move when inputs do, and how far they ever can |
 //! | [`scale`] | what fits where: memory and time of training on a graph of some size |
 //! | [`summary`] | means and deviations over runs |
@@ -19,6 +20,7 @@ pub mod attack_compare;
 mod attack_set;
 pub mod axes;
 pub mod certify;
+pub mod portrait;
 pub mod robustness;
 pub mod scale;
 pub mod summary;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use gnarl_graph::dataset::load::is_embedded;
 use gnarl_graph::dataset::{self, Dataset, registry};
 use serde::Serialize;
 
@@ -459,11 +460,13 @@ impl<'a> Sources<'a> {
     /// The dataset, or what a cell that needs it comes to.
     fn get(&self, name: &str) -> std::result::Result<Arc<Dataset>, Outcome> {
         let mut source = lock(&self.by_name[name]);
-        let load = || match dataset::load(name, &self.settings.data_dir, self.settings.seed) {
+        let data_dir = &self.settings.data_dir;
+        let hole = || Err(Outcome::Hole(format!("not in the data folder; gnarl data get {name}")));
+        let load = || match dataset::load(name, data_dir, self.settings.seed) {
+            // A table is run on the files themselves: where its figures come from must not depend on the machine.
+            Ok(loaded) if loaded.entry.is_some_and(|entry| is_embedded(entry, data_dir)) => hole(),
             Ok(loaded) => Ok(Arc::new(loaded)),
-            Err(gnarl_graph::Error::Absent { .. }) => {
-                Err(Outcome::Hole(format!("not in the data folder; gnarl data get {name}")))
-            }
+            Err(gnarl_graph::Error::Absent { .. }) => hole(),
             Err(e) => Err(Outcome::Failed(e.to_string())),
         };
         source.loaded.get_or_insert_with(load).clone()

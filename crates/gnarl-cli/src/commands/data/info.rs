@@ -34,6 +34,8 @@ pub struct Known {
     entry: &'static Entry,
     data_dir: String,
     present: bool,
+    /// Whether a copy that is part of the program is read.
+    embedded: bool,
     missing: Option<String>,
 }
 
@@ -56,8 +58,8 @@ pub fn run(global: &Global, args: &InfoArgs) -> anyhow::Result<InfoReport> {
         .ok_or_else(|| Error::unknown("dataset", &args.name, registry::names().chain(load::BUILT_IN)))?;
     let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let missing = entry.first_missing(&dir);
-    let data_dir = dir.display().to_string();
-    Ok(InfoReport::Known(Box::new(Known { entry, data_dir, present: missing.is_none(), missing })))
+    let (data_dir, embedded) = (dir.display().to_string(), load::is_embedded(entry, &dir));
+    Ok(InfoReport::Known(Box::new(Known { entry, data_dir, present: missing.is_none(), embedded, missing })))
 }
 
 impl Report for InfoReport {
@@ -110,7 +112,12 @@ impl Known {
             rows.push(("note", note.to_string()));
         }
         rows.push(("folder", self.data_dir.clone()));
-        rows.push(("present", self.missing.as_ref().map_or("yes".into(), |file| format!("no: {file} is missing"))));
+        let present = match (&self.missing, self.embedded) {
+            (None, _) => "yes".to_string(),
+            (Some(_), true) => "no files, and none are needed: a copy is part of the program".to_string(),
+            (Some(file), false) => format!("no: {file} is missing"),
+        };
+        rows.push(("present", present));
         let mut files = output::table(&["file", "sha256", "from"]);
         for RemoteFile { url, path, sha256, .. } in entry.files {
             let checksum = sha256.map_or("not known", |hash| &hash[..12]);

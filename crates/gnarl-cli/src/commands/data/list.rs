@@ -1,6 +1,8 @@
 //! `gnarl data list`: every dataset gnarl knows.
 
-use gnarl_graph::dataset::load::BUILT_IN;
+use std::path::Path;
+
+use gnarl_graph::dataset::load::{BUILT_IN, is_embedded};
 use gnarl_graph::dataset::registry::{self, Entry, Task};
 use serde::Serialize;
 
@@ -28,6 +30,8 @@ pub(super) struct Row {
     pub classes: usize,
     pub format: &'static str,
     pub present: bool,
+    /// Whether a copy that is part of the program is read.
+    pub embedded: bool,
 }
 
 /// Lists the built-in graphs, then the registry.
@@ -37,7 +41,7 @@ pub fn run(global: &Global) -> anyhow::Result<ListReport> {
     for name in BUILT_IN {
         datasets.push(built_in(global, name)?.0);
     }
-    datasets.extend(registry::all().map(|entry| known(entry, entry.first_missing(&dir).is_none())));
+    datasets.extend(registry::all().map(|entry| known(entry, &dir)));
     Ok(ListReport { data_dir: dir.display().to_string(), datasets })
 }
 
@@ -56,11 +60,12 @@ pub(super) fn built_in(global: &Global, name: &str) -> anyhow::Result<(Row, usiz
         classes: graph.labels().map_or(0, |l| l.num_classes()),
         format: "built in",
         present: true,
+        embedded: true,
     };
     Ok((row, splits))
 }
 
-fn known(entry: &Entry, present: bool) -> Row {
+fn known(entry: &Entry, data_dir: &Path) -> Row {
     Row {
         name: entry.name.to_string(),
         aliases: entry.aliases.to_vec(),
@@ -71,7 +76,18 @@ fn known(entry: &Entry, present: bool) -> Row {
         features: entry.expected.features,
         classes: entry.expected.classes,
         format: entry.format.folder(),
-        present,
+        present: entry.first_missing(data_dir).is_none(),
+        embedded: is_embedded(entry, data_dir),
+    }
+}
+
+impl Row {
+    fn presence(&self) -> &'static str {
+        match (self.present, self.embedded) {
+            (true, _) => "yes",
+            (false, true) => "built in",
+            (false, false) => "no",
+        }
     }
 }
 
@@ -90,7 +106,7 @@ impl Report for ListReport {
                 optional(row.features),
                 row.classes.to_string(),
                 row.format.to_string(),
-                if row.present { "yes" } else { "no" }.to_string(),
+                row.presence().to_string(),
             ]);
         }
         format!("{}\ndata folder: {}\n", output::render(&table), self.data_dir)

@@ -54,6 +54,11 @@ impl Answers {
         self.classes[exit][item]
     }
 
+    /// The probability that an exit gives to its own answer for an item, from 0 to 1.
+    pub fn probability(&self, exit: usize, item: usize) -> f64 {
+        self.confidence(exit, item, 1.0)
+    }
+
     /// The log-probabilities that an exit gives to the classes of an item.
     pub(super) fn row(&self, exit: usize, item: usize) -> &[f32] {
         &self.log_probabilities[exit][item * self.num_classes..(item + 1) * self.num_classes]

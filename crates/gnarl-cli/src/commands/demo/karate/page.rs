@@ -5,70 +5,78 @@ use gnarl_graph::Graph;
 use super::entries::PLAIN;
 use super::layout::layout;
 use super::{Answers, DemoReport, Difference, NEXT, Row, facts};
-use crate::html::{self, COLOURS, Cell, Dots, Line, escape};
+use crate::html::{COLOURS, Cell, escape};
 use crate::output::real;
+use crate::page::{Axis, DotRow, Dots, Lines, Page, Section, Series};
 
 /// The whole page.
-pub fn page(report: &DemoReport, graph: &Graph) -> String {
+pub fn page(report: &DemoReport, graph: &Graph) -> serde_json::Result<String> {
     let at = layout(graph);
     let plain = &report.rows[PLAIN];
-    let mut body = String::from(
-        "<p>In the 1970s Wayne Zachary watched a karate club of 34 members fall apart. He wrote down who met whom \
-         outside the club: 78 ties. A model sees these ties and the community of a few members, and has to \
-         name the community of all others. The members' features say nothing but who they are, so whatever a model \
-         gets right beyond guessing it has from the ties.</p>\n",
-    );
-    body += "<h2>The club, and where a plain GCN goes wrong</h2>\n";
-    body += &picture(graph, &at, &plain.answers, 640.0, true);
-    body += "<p>Colours are communities, larger circles have more ties. The dark arc around a member is the share of tests \
-             in which the GCN named the wrong community: a closed ring is always wrong. Rest the pointer on a member for \
-             the figures.</p>\n";
-    body += &confused(graph, &plain.answers);
+    let club = Section::new("club", "The club, and where a plain GCN goes wrong")
+        .markup(&picture(graph, &at, &plain.answers, 640.0, true))
+        .text(
+            "Colours are communities, larger circles have more ties. The dark arc around a member is the share of tests in which the GCN \
+             named the wrong community: a closed ring is always wrong. Rest the pointer on a member for the figures.",
+        )
+        .markup(&confused(graph, &plain.answers));
 
-    body += "<h2>How well the models do</h2>\n<p>";
-    body += &report.protocol_text().map(|line| escape(&line)).join(".<br>");
-    body += ".</p>\n";
+    let protocol = report.protocol_text().map(|line| escape(&line)).join(".<br>");
+    let mut models = Section::new("models", "How well the models do").markup(&format!("<p>{protocol}.</p>\n"));
     if report.interrupted {
-        body += "<p><strong>Interrupted: these are the epochs done so far.</strong></p>\n";
+        models =
+            models.markup("<p class=\"note\"><strong>Interrupted: these are the epochs done so far.</strong></p>\n");
     }
-    body += &accuracy_table(report);
-    let rows: Vec<Dots<'_>> = std::iter::once(Dots { name: "largest community".into(), values: &report.majority.runs })
-        .chain(report.rows.iter().map(|row| Dots { name: row.entry.name(), values: &row.test_accuracy.runs }))
-        .collect();
-    body += &html::dot_chart("Test accuracy of every split, and the mean", "test accuracy, %", &rows);
+    let majority = DotRow { name: "largest community".into(), values: report.majority.runs.clone() };
+    let of = |row: &Row| DotRow { name: row.entry.name(), values: row.test_accuracy.runs.clone() };
+    models = accuracy_table(report, models).component(Dots {
+        title: "Test accuracy of every split, and the mean".into(),
+        x: Axis { low: Some(0.0), high: Some(100.0), ..Axis::of("test accuracy, %") },
+        rows: std::iter::once(majority).chain(report.rows.iter().map(of)).collect(),
+    });
 
-    body += "<h2>How they learn</h2>\n";
-    let names: Vec<String> = report.rows.iter().map(|row| row.entry.name()).collect();
-    let lines = |curve: fn(&Row) -> &[f64]| {
-        let of = |(row, name): (_, &'_ String)| -> (String, Vec<f64>) { (name.clone(), curve(row).to_vec()) };
-        report.rows.iter().zip(&names).map(of).collect::<Vec<_>>()
+    let lines = |title: &str, label: &str, curve: fn(&Row) -> &[f64]| Lines {
+        title: title.into(),
+        x: Axis::of("epoch"),
+        y: Axis::of(label),
+        series: (report.rows.iter())
+            .map(|row| Series { name: row.entry.name(), values: curve(row).to_vec(), ..Series::default() })
+            .collect(),
     };
-    for (title, curves) in [
-        ("Validation accuracy, mean over splits, %", lines(|row| &row.val_curve)),
-        ("Training loss, mean over splits", lines(|row| &row.loss_curve)),
-    ] {
-        let lines: Vec<Line<'_>> = curves.iter().map(|(name, values)| Line { name, values }).collect();
-        body += &html::line_chart(title, "", &lines);
-    }
+    let learning = Section::new("learning", "How they learn").side_by_side(vec![
+        lines("Validation accuracy, mean over splits", "%", |row| &row.val_curve).into(),
+        lines("Training loss, mean over splits", "loss", |row| &row.loss_curve).into(),
+    ]);
 
-    body += "<h2>Every model's mistakes</h2>\n<div class=\"grid\">\n";
+    let mut pictures = String::from("<div class=\"pictures\">\n");
     for row in &report.rows {
         let wrong = escape(&format!("{}: {:.1} %", row.entry.name(), row.test_accuracy.mean));
-        body += &format!(
+        pictures += &format!(
             "<figure>{}<figcaption>{wrong}</figcaption></figure>\n",
             picture(graph, &at, &row.answers, 260.0, false)
         );
     }
-    body += "</div>\n<h2>The graphs that come with gnarl</h2>\n";
-    body += &facts::markup(&report.graphs);
-    body += "<h2>What next</h2>\n<ul>\n";
-    for (command, why) in NEXT {
-        body += &format!("<li><code>{}</code>: {}</li>\n", escape(command), escape(why));
-    }
-    html::page("Who belongs to whom? gnarl on Zachary's karate club", &(body + "</ul>\n"))
+    let mistakes = Section::new("mistakes", "Every model's mistakes").markup(&(pictures + "</div>\n"));
+    let graphs = Section::new("graphs", "The graphs that need no files").markup(&facts::markup(&report.graphs));
+    let next = Section::new("next", "What next").markup(&super::super::next_markup(&NEXT));
+    Page::new("Who belongs to whom? gnarl on Zachary's karate club")
+        .style(".pictures { display: grid; grid-template-columns: repeat(auto-fill, minmax(220px, 1fr)); gap: 1rem; } .node:hover { opacity: .7; }\nsvg .node text { fill: #fff; font-size: inherit; }\n")
+        .lead(
+            "<p>In the 1970s Wayne Zachary watched a karate club of 34 members fall apart. He wrote down who met whom \
+             outside the club: 78 ties. A model sees these ties and the community of a few members, and has to \
+             name the community of all others. The members' features say nothing but who they are, so whatever a model \
+             gets right beyond guessing it has from the ties.</p>\n",
+        )
+        .section(club)
+        .section(models)
+        .section(learning)
+        .section(mistakes)
+        .section(graphs)
+        .section(next)
+        .render()
 }
 
-fn accuracy_table(report: &DemoReport) -> String {
+fn accuracy_table(report: &DemoReport, section: Section) -> Section {
     let of_majority = format!("{:.1} ± {:.1}", report.majority.mean, report.majority.std);
     let dash = || Cell::text("-");
     let mut rows = vec![("largest community".to_string(), vec![dash(), Cell::text(&of_majority), dash(), dash()])];
@@ -79,7 +87,7 @@ fn accuracy_table(report: &DemoReport) -> String {
             vec![Cell::text(row.entry.operator), Cell::text(&accuracy), difference, Cell::text(&real(row.epoch_ms))];
         rows.push((row.entry.model.to_string(), fields));
     }
-    html::table(&["model", "operator", "test accuracy, %", "minus plain GCN", "ms an epoch"], &rows)
+    section.table(&["model", "operator", "test accuracy, %", "minus plain GCN", "ms an epoch"], &rows)
 }
 
 fn difference_cell(difference: &Difference) -> Cell {
@@ -156,7 +164,7 @@ fn picture(graph: &Graph, at: &[(f64, f64)], answers: &[Answers], size: f64, wit
             );
         }
         if with_names {
-            svg += &format!("<text x=\"{x:.1}\" y=\"{:.1}\" fill=\"#fff\">{u}</text>", y + size * 0.006);
+            svg += &format!("<text x=\"{x:.1}\" y=\"{:.1}\" >{u}</text>", y + size * 0.006);
         }
         svg += &format!("<title>{}</title></g>\n", escape(&story(graph, answers, u)));
     }

@@ -1,0 +1,420 @@
+//! `gnarl` alone: what the five axes do on Cora, each alone and all together, clean, under noise and under flipped edges; a depth for every node; a
+//! certificate; and augmentation on MUTAG. All of it by the studies of the library, on data that is part of the program.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `text` | what is printed |
+//! | `page` | what is drawn |
+
+mod page;
+mod text;
+
+use std::path::Path;
+use std::time::Instant;
+
+use gnarl::attack::Attack;
+use gnarl::attack::dice::Dice;
+use gnarl::attack::gaussian::Gaussian;
+use gnarl::attack::grbcd::Grbcd;
+use gnarl::augment::Gratin;
+use gnarl::depth::{Exits, Kind};
+use gnarl::model::Model;
+use gnarl::nn::Backbone;
+use gnarl::operator::{Cgso, Initialisation};
+use gnarl::perturb::Norm;
+use gnarl::robustness::certify::Scope;
+use gnarl::study::Accuracy;
+use gnarl::study::axes::{AxesStudy, Switched, UnderAttacks};
+use gnarl::study::certify::{Certificate, CertifiedNode, CertifyResult, CertifyStudy, CertifyWatch, Radius};
+use gnarl::study::portrait::{Portrait, Walk, portrait, walk};
+use gnarl::study::train::{AugmentationReport, DepthReport, TrainStudy};
+use gnarl::train::Watch;
+use gnarl::weights::Orthonormal;
+use gnarl_graph::dataset::{Task, protocol_folds, protocol_splits};
+use gnarl_graph::metrics::{PairedDifference, paired_difference};
+use gnarl_graph::operator::ClassicalOperator;
+use gnarl_graph::{Benchmark, Content, Graph, Split};
+use serde::Serialize;
+
+use super::{check_writable, refuse};
+use crate::commands::load;
+use crate::global::Global;
+use crate::interrupt::{self, Interrupted};
+use crate::{output, progress};
+
+/// Runs of every row on Cora: the same seeds for all.
+const RUNS: usize = 3;
+/// Epochs of every training: fewer than the 200 that are usual, so that all of it takes less than a minute.
+const EPOCHS: usize = 80;
+/// Of all axes together: the last exit, and where the operator starts. Six exits, each with a start chosen among all, would take minutes.
+const LAST_OF_ALL: usize = 2;
+const START_OF_ALL: Initialisation = Initialisation::Of(ClassicalOperator::NormalisedAdjacency);
+/// The thesis' noise (ch. 5), and edges removed within and put between classes.
+const NOISE: f64 = 0.5;
+const FLIPS: f64 = 0.1;
+/// Of the attack that is walked along on the page: share of the edges, and how many states are shown.
+const WALKED: f64 = 0.05;
+const WALK_STEPS: usize = 24;
+/// Rounds that a depth per node chooses among.
+const ROUNDS: usize = 3;
+/// The parts, for progress.
+const PARTS: usize = 5;
+
+/// What one may type next.
+const NEXT: [(&str, &str); 5] = [
+    ("gnarl train --data cora --model gcn --depth admp-st", "one of these rows, with every setting at hand"),
+    ("gnarl advise --data cora --runs 2", "which axes are worth switching on, without a look at test labels"),
+    ("gnarl attack --data cora --model gcn --attack dice", "how many answers an attacker turns"),
+    ("gnarl --tour karate", "plain models on 34 members of a club, in two seconds"),
+    ("gnarl data list", "what else there is, to be fetched with `gnarl data get NAME`"),
+];
+
+/// What was found.
+#[derive(Debug, Serialize)]
+pub struct AxesTour {
+    seed: u64,
+    runs: usize,
+    epochs: usize,
+    cora: CoraFacts,
+    noise: Attack,
+    flips: Attack,
+    rows: Vec<Row>,
+    depth: DepthReport,
+    certificates: Vec<CertificateRow>,
+    mutag: MutagReport,
+    /// An attack on the first plain model, from flip to flip.
+    walk: Walk,
+    /// The page.
+    report: String,
+    /// Seconds in all.
+    seconds: f64,
+    next: Vec<&'static str>,
+}
+
+/// What is known of Cora.
+#[derive(Debug, Serialize)]
+struct CoraFacts {
+    nodes: usize,
+    edges: usize,
+    words: usize,
+    classes: usize,
+    train: usize,
+    validate: usize,
+    test: usize,
+}
+
+/// Some axes, clean and attacked; differences are to the plain row, run by run.
+#[derive(Debug, Serialize)]
+struct Row {
+    axis: &'static str,
+    choice: String,
+    clean: Judged,
+    noise: Judged,
+    flips: Judged,
+    seconds: f64,
+    /// Validation accuracy by epoch of the last training of each run, the mean; not of rows with several trainings.
+    #[serde(skip)]
+    curve: Vec<f64>,
+}
+
+/// An accuracy over runs, and minus that of the plain row.
+#[derive(Debug, Serialize)]
+struct Judged {
+    #[serde(flatten)]
+    accuracy: Accuracy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minus_plain: Option<PairedDifference>,
+}
+
+/// A model's certificate, over runs.
+#[derive(Debug, Serialize)]
+struct CertificateRow {
+    weights: &'static str,
+    /// Test accuracy of the same models.
+    accuracy: Accuracy,
+    /// How far one paper's words may move, as shares of the median norm.
+    shares: Vec<f64>,
+    radii: Vec<f64>,
+    /// At each radius, per cent of test nodes that are right and cannot be turned.
+    certified: Vec<Accuracy>,
+    /// Minus the plain row's, run by run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minus_plain: Option<Vec<PairedDifference>>,
+    #[serde(skip)]
+    nodes: Vec<CertifiedNode>,
+}
+
+/// MUTAG by GIN.
+#[derive(Debug, Serialize)]
+struct MutagReport {
+    graphs: usize,
+    folds: usize,
+    epochs: usize,
+    with: Accuracy,
+    augmentation: AugmentationReport,
+}
+
+/// Tells on standard error which part is being worked on, one line each; `--json` and files get none of it.
+struct Told {
+    start: Instant,
+    part: usize,
+    quiet: bool,
+}
+
+impl Told {
+    fn next(&mut self, what: &str) {
+        self.part += 1;
+        if !self.quiet {
+            eprintln!("[{}/{PARTS}, {:>2.0} s] {what}", self.part, self.start.elapsed().as_secs_f64());
+        }
+    }
+}
+
+/// Runs every part, writes the page, reports.
+pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result<AxesTour> {
+    check_writable(file)?;
+    let start = Instant::now();
+    let mut told = Told { start, part: 0, quiet: !progress::is_watched() };
+    let watch = Watch::stopped_by(interrupt::flag());
+    let stopped = |part: usize| Interrupted { finished: part, asked: PARTS };
+    let with = |model: Model| model.epochs(rough.unwrap_or(EPOCHS));
+    let plain = with(Model::new(Backbone::Gcn));
+
+    let cora = cora(global)?;
+    let graph = cora.content.graph()?;
+    told.next("the five axes on Cora, each alone and all together: clean, with noise, with flipped edges");
+    let (found, rows) = axes(plain, &cora, global.seed, &watch).map_err(|e| finished(e, &watch, stopped(0)))?;
+
+    told.next("a depth for every paper");
+    let exits = Exits::st(ROUNDS);
+    let study = TrainStudy {
+        runs: RUNS,
+        seed: global.seed,
+        policies: vec![Kind::USUAL],
+        ..TrainStudy::new(plain.depth(exits))
+    };
+    let trained = study.run(&cora, &watch)?;
+    if trained.unfinished > 0 {
+        return Err(stopped(1).into());
+    }
+    let nothing = || anyhow::anyhow!("a model with exits says nothing about them");
+    let depth = trained.depth(&study.policies, Kind::USUAL)?.ok_or_else(nothing)?;
+    let deep = trained.first.ok_or_else(nothing)?;
+
+    told.next("certificates: of how many papers no attacker can turn the answer");
+    let certificates = certificates(plain, &cora, global.seed, &watch)?;
+    if watch.stopped() {
+        return Err(stopped(2).into());
+    }
+
+    told.next("MUTAG by GIN, with and without augmentation");
+    let mutag = mutag(global, &with, &watch)?.ok_or_else(|| stopped(3))?;
+
+    told.next("an attack from flip to flip, and the page");
+    let split = &cora.splits[0];
+    let attack = Grbcd { steps: if rough.is_some() { 5 } else { 40 }, block: 50_000, ..Grbcd::budget(WALKED) };
+    let walk = walk(&found[0].models[0], graph, split, &attack.into(), global.seed, WALK_STEPS)?;
+    let seen = Seen {
+        graph,
+        split,
+        plain: portrait(&found[0].models[0], &cora.content, split)?,
+        deep: portrait(&deep, &cora.content, split)?,
+    };
+    let plan = plain.plan(Task::Node)?;
+    let mut report = AxesTour {
+        seed: global.seed,
+        runs: RUNS,
+        epochs: plan.training.epochs,
+        cora: CoraFacts::of(graph, split),
+        noise: Gaussian::budget(NOISE).into(),
+        flips: Dice::budget(FLIPS).into(),
+        rows,
+        depth,
+        certificates,
+        mutag,
+        walk,
+        report: file.display().to_string(),
+        seconds: 0.0,
+        next: NEXT.map(|(command, _)| command).to_vec(),
+    };
+    if watch.stopped() {
+        return Err(stopped(4).into());
+    }
+    output::write_whole(file, page::page(&report, &seen)?).map_err(|e| refuse(file, &e.to_string()))?;
+    report.seconds = start.elapsed().as_secs_f64();
+    Ok(report)
+}
+
+/// What the page shows beside the report: one run, node by node.
+struct Seen<'a> {
+    graph: &'a Graph,
+    split: &'a Split,
+    /// Of the first plain model.
+    plain: Portrait,
+    /// Of the first with a depth per node.
+    deep: Portrait,
+}
+
+/// An error, or where somebody asked to stop, that.
+fn finished(error: anyhow::Error, watch: &Watch<'_>, stopped: Interrupted) -> anyhow::Error {
+    if watch.stopped() { stopped.into() } else { error }
+}
+
+impl CoraFacts {
+    fn of(graph: &Graph, split: &Split) -> Self {
+        Self {
+            nodes: graph.num_nodes(),
+            edges: graph.num_edges(),
+            words: graph.features().map_or(0, |f| f.num_cols()),
+            classes: graph.labels().map_or(0, |l| l.num_classes()),
+            train: split.train().len(),
+            validate: split.val().len(),
+            test: split.test().len(),
+        }
+    }
+}
+
+fn cora(global: &Global) -> anyhow::Result<Benchmark> {
+    let loaded = load(global, "cora")?;
+    let (graph, splits) = protocol_splits(&loaded, global.seed, RUNS)?;
+    Ok(Benchmark { name: loaded.name, content: Content::Graph(graph), splits })
+}
+
+/// The plain model, every axis alone at its defaults, and all of them with orthonormal weights, a fixed start of the operator and fewer exits.
+fn axes(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> anyhow::Result<(Vec<UnderAttacks>, Vec<Row>)> {
+    let study = |model: Model| AxesStudy { model, runs: RUNS, seed, attack: None, alone: true };
+    let choices: Vec<Switched> =
+        Switched::all(Task::Node).into_iter().filter(|s| s.axis != "weights" || s.choice == "orthonormal").collect();
+    let mut combinations = vec![("plain", "GCN".to_string(), study(plain), Vec::new())];
+    for &one in &choices {
+        let axis = if one.axis == "augment" { "data" } else { one.axis };
+        combinations.push((axis, one.choice.to_string(), study(plain), vec![one]));
+    }
+    let operator = Cgso { init: START_OF_ALL, ..Cgso::default() };
+    let together = plain.operator(operator).depth(Exits::st(LAST_OF_ALL));
+    let count = choices.len();
+    let others = choices.into_iter().filter(|s| !["operator", "depth"].contains(&s.axis)).collect();
+    combinations.push(("all", format!("{count} together"), study(together), others));
+    let attacks = [Gaussian::budget(NOISE).into(), Dice::budget(FLIPS).into()];
+    let bar = progress::steps("  models", combinations.len() as u64);
+    let (mut found, mut rows): (Vec<UnderAttacks>, Vec<Row>) = (Vec::new(), Vec::new());
+    for (axis, choice, study, switched) in &combinations {
+        let one = study.under(switched, &attacks, on, watch)?;
+        rows.push(row(axis, choice, &one, found.first())?);
+        found.push(one);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok((found, rows))
+}
+
+/// A row of the table; the plain one has none before it.
+fn row(axis: &'static str, choice: &str, one: &UnderAttacks, plain: Option<&UnderAttacks>) -> anyhow::Result<Row> {
+    let judged = |of: fn(&UnderAttacks) -> &Accuracy| -> anyhow::Result<Judged> {
+        let minus = plain.map(|plain| paired_difference(&of(one).runs, &of(plain).runs));
+        Ok(Judged { accuracy: of(one).clone(), minus_plain: minus.transpose()? })
+    };
+    Ok(Row {
+        axis,
+        choice: choice.to_string(),
+        clean: judged(|u| &u.clean)?,
+        noise: judged(|u| &u.attacked[0])?,
+        flips: judged(|u| &u.attacked[1])?,
+        seconds: one.seconds,
+        curve: curve(one),
+    })
+}
+
+/// By epoch, the mean validation accuracy over runs that trained once.
+fn curve(one: &UnderAttacks) -> Vec<f64> {
+    let curves: Option<Vec<Vec<f64>>> = (one.models.iter())
+        .map(|model| match &model.report().trained[..] {
+            [only] => only.curve.iter().map(|epoch| epoch.val_accuracy()).collect(),
+            _ => None,
+        })
+        .collect();
+    let Some(curves) = curves else { return Vec::new() };
+    let epochs = curves.iter().map(Vec::len).min().unwrap_or(0);
+    let mean = |epoch: usize| curves.iter().map(|c| c[epoch]).sum::<f64>() / curves.len() as f64;
+    (0..epochs).map(mean).collect()
+}
+
+/// How far one paper's words may move, whichever paper it is, before a certified answer could turn: free and orthonormal weights.
+fn certificates(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> anyhow::Result<Vec<CertificateRow>> {
+    let mut rows: Vec<CertificateRow> = Vec::new();
+    for (weights, model) in [("free", plain), ("orthonormal", plain.weights(Orthonormal::default()))] {
+        let results = (0..RUNS as u64)
+            .map(|i| {
+                let certificate =
+                    Certificate::LipschitzFeatures { norm: Norm::L2, scope: Scope::One, radii: Vec::new() };
+                let seed = seed.wrapping_add(i);
+                let study = CertifyStudy { model, certificates: vec![certificate], attacked: 0, runs: 1, seed };
+                Ok(study.run(on, &CertifyWatch { training: watch.silent(), on_samples: &|_| () })?)
+            })
+            .collect::<anyhow::Result<Vec<CertifyResult>>>()?;
+        if watch.stopped() {
+            return Ok(rows);
+        }
+        let row = certificate_row(weights, results, rows.first())?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn certificate_row(
+    weights: &'static str,
+    mut results: Vec<CertifyResult>,
+    plain: Option<&CertificateRow>,
+) -> anyhow::Result<CertificateRow> {
+    let nothing = || anyhow::anyhow!("a certificate came without figures");
+    let first = results[0].certificates.first().ok_or_else(nothing)?;
+    let radii: Vec<f64> = (first.certified.iter())
+        .filter_map(|cell| match cell.radius {
+            Radius::One { radius } => Some(radius),
+            _ => None,
+        })
+        .collect();
+    let median = results[0].median_norm;
+    let certified = (0..radii.len())
+        .map(|r| {
+            let of =
+                |result: &CertifyResult| Some(100.0 * result.certificates.first()?.certified.get(r)?.accurate_share);
+            Ok(Accuracy::of(results.iter().map(of).collect::<Option<Vec<f64>>>().ok_or_else(nothing)?)?)
+        })
+        .collect::<anyhow::Result<Vec<Accuracy>>>()?;
+    let minus_plain = plain.map(|plain| {
+        let pairs = certified.iter().zip(&plain.certified);
+        pairs.map(|(ours, theirs)| paired_difference(&ours.runs, &theirs.runs)).collect::<gnarl_graph::Result<Vec<_>>>()
+    });
+    let accuracies = results.iter().map(|r| r.test_accuracy.as_ref().map(|a| a.mean));
+    Ok(CertificateRow {
+        weights,
+        accuracy: Accuracy::of_all(accuracies)?.ok_or_else(nothing)?,
+        shares: radii.iter().map(|r| r / median).collect(),
+        radii,
+        certified,
+        minus_plain: minus_plain.transpose()?,
+        nodes: results[0].certificates.swap_remove(0).nodes,
+    })
+}
+
+/// GIN on the ten folds of MUTAG, with vectors drawn by GRATIN and without; `None` where it was stopped.
+fn mutag(global: &Global, with: &dyn Fn(Model) -> Model, watch: &Watch<'_>) -> anyhow::Result<Option<MutagReport>> {
+    let loaded = load(global, "mutag")?;
+    let splits = protocol_folds(&loaded, global.seed, 10)?;
+    let on = Benchmark { name: loaded.name.clone(), content: loaded.content.clone(), splits };
+    let model = with(Model::new(Backbone::Gin).augment(Gratin::default()));
+    let study = TrainStudy { seed: global.seed, ..TrainStudy::new(model) };
+    let result = study.run(&on, watch)?;
+    if result.unfinished > 0 {
+        return Ok(None);
+    }
+    let nothing = || anyhow::anyhow!("augmentation came without figures");
+    Ok(Some(MutagReport {
+        graphs: on.content.num_items(),
+        folds: on.splits.len(),
+        epochs: model.plan(Task::Graph)?.training.epochs,
+        with: result.test_accuracy()?.ok_or_else(nothing)?,
+        augmentation: result.augmentation()?.ok_or_else(nothing)?,
+    }))
+}

@@ -1,0 +1,265 @@
+//! What is drawn.
+
+use gnarl::study::portrait::Portrait;
+use gnarl_graph::metrics::PairedDifference;
+
+use super::text::{accuracy, minus};
+use super::{AxesTour, Judged, NEXT, Row, Seen};
+use crate::html::{Cell, escape};
+use crate::output::count;
+use crate::page::graph::{GraphData, rounded, rounds};
+use crate::page::{Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Page, Scatter, Section, Series};
+
+/// The whole page.
+pub fn page(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<String> {
+    let [what, protocol, spread] = report.protocol_text();
+    let lead = format!("<p>{}</p>\n", escape(&capital(&what)));
+    let mut tiles = vec![(percent(&report.rows[0].clean), "of test papers by a plain GCN".to_string())];
+    let best = |of: fn(&Row) -> &Judged| {
+        let rows = report.rows.iter().filter(|row| of(row).minus_plain.is_some());
+        rows.max_by(|a, b| of(a).accuracy.mean.total_cmp(&of(b).accuracy.mean))
+    };
+    let parts: [(&str, fn(&Row) -> &Judged); 3] =
+        [("on clean data", |r| &r.clean), ("under noise", |r| &r.noise), ("under flipped edges", |r| &r.flips)];
+    for (when, of) in parts {
+        if let Some(row) = best(of) {
+            let difference = minus(of(row).minus_plain.as_ref()).replace('*', "").trim().to_string();
+            tiles.push((difference, format!("points {when} by {} ({})", row.axis, row.choice)));
+        }
+    }
+    let page = Page::new("Five axes of a graph neural network, on Cora")
+        .lead(&lead)
+        .tiles(&tiles)
+        .section(graph_section(report, seen)?)
+        .section(axes_section(report, &[protocol, spread]))
+        .section(attack_section(report))
+        .section(depth_section(report, seen))
+        .section(certificate_section(report))
+        .section(answers_section(seen))
+        .section(mutag_section(report))
+        .section(next_section(report));
+    Ok(page.render()?)
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+fn percent(of: &Judged) -> String {
+    format!("{} %", accuracy(&of.accuracy))
+}
+
+/// The graph with all that the first runs say of it.
+fn graph_section(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<Section> {
+    let Seen { graph, split, plain, deep } = seen;
+    let mut data = GraphData::new("Cora", "paper", graph, report.seed)?;
+    data.add_answers("answer of a plain GCN", plain);
+    data.add_exits("depth of each paper", deep);
+    data.add_margin(plain);
+    if let Some(row) = report.certificates.last() {
+        let mut radii = vec![None; graph.num_nodes()];
+        row.nodes.iter().for_each(|node| radii[node.node as usize] = Some(rounded(node.radius as f32)));
+        let about = "how far one paper's words may move (L2) without turning this answer, with orthonormal weights";
+        let radii = data.of_shown(&radii);
+        data.number_channel("radius", "certified radius", about, radii, Some("not a test paper"));
+    }
+    data.add_pagerank(graph)?;
+    data.add_parts(graph, split);
+    data.add_words("rarest words", graph);
+    data.add_walk(
+        &format!("a greedy attack on the plain GCN, up to {} % of the edges", 100.0 * super::WALKED),
+        &report.walk,
+    );
+    Ok(Section::new("graph", "Look around")
+        .text("Every dot is a paper, every line a citation; larger dots have more. What is coloured is of one run each: for looking, not for counting.")
+        .component(data))
+}
+
+/// Every axis alone and all together.
+fn axes_section(report: &AxesTour, lines: &[String]) -> Section {
+    let heads =
+        ["axis", "switched to", "clean, %", "minus plain", "noise, %", "minus plain", "flips, %", "minus plain"];
+    let rows: Vec<(String, Vec<Cell>)> = (report.rows.iter())
+        .map(|row| {
+            let mut cells = vec![Cell::text(&row.choice)];
+            for judged in [&row.clean, &row.noise, &row.flips] {
+                cells.extend([Cell::text(&accuracy(&judged.accuracy)), difference(judged.minus_plain.as_ref())]);
+            }
+            (row.axis.to_string(), cells)
+        })
+        .collect();
+    let dots = |title: &str, of: fn(&Row) -> &Judged| -> Component {
+        let row = |row: &Row| DotRow { name: name(row), values: of(row).accuracy.runs.clone() };
+        Dots { title: title.into(), x: Axis::of("test accuracy, %"), rows: report.rows.iter().map(row).collect() }
+            .into()
+    };
+    let curves: Vec<Series> = (report.rows.iter())
+        .filter(|row| !row.curve.is_empty())
+        .map(|row| Series { name: name(row), values: row.curve.clone(), ..Series::default() })
+        .collect();
+    let noise = format!(
+        "Noise is Gaussian on every word, with an expected norm of {} a paper; flips are {} % of the edges, removed within a field and put between \
+         fields. Models were trained on clean data, and nothing was tuned here.",
+        super::NOISE,
+        100.0 * super::FLIPS
+    );
+    Section::new("axes", "Each axis alone, and all together")
+        .text(&format!("{}. {}.", capital(&lines[0]), capital(&lines[1])))
+        .text(&noise)
+        .table(&heads, &rows)
+        .side_by_side(vec![
+            dots("Clean: every run and the mean", |r| &r.clean),
+            dots("Under noise", |r| &r.noise),
+            dots("Under flipped edges", |r| &r.flips),
+            Lines {
+                title: "Learning, mean over runs; models that train once".into(),
+                x: Axis::of("epoch"),
+                y: Axis::of("validation accuracy, %"),
+                series: curves,
+            }
+            .into(),
+        ])
+}
+
+fn name(row: &Row) -> String {
+    format!("{}: {}", row.axis, row.choice)
+}
+
+/// Coloured where it is clear.
+fn difference(of: Option<&PairedDifference>) -> Cell {
+    let class = match of {
+        Some(d) if d.is_clear() && d.mean > 0.0 => "above",
+        Some(d) if d.is_clear() => "below",
+        _ => "",
+    };
+    Cell { markup: escape(minus(of).trim_end()), class }
+}
+
+fn attack_section(report: &AxesTour) -> Section {
+    let steps = &report.walk.steps;
+    let share = |flips: usize| 100.0 * flips as f64 / report.cora.edges as f64;
+    let line = Lines {
+        title: "Accuracy by budget, one run".into(),
+        x: Axis::at("share of the edges flipped, %", steps.iter().map(|s| share(s.flips)).collect()),
+        y: Axis::of("test accuracy, %"),
+        series: vec![Series {
+            name: "plain GCN".into(),
+            values: steps.iter().map(|s| s.accuracy).collect(),
+            ..Series::default()
+        }],
+    };
+    let turned = Lines {
+        title: "Papers whose answer turned".into(),
+        x: Axis::at("share of the edges flipped, %", steps.iter().map(|s| share(s.flips)).collect()),
+        y: Axis { low: Some(0.0), ..Axis::of("papers") },
+        series: vec![Series {
+            name: "of all papers".into(),
+            values: steps.iter().map(|s| s.turned.len() as f64).collect(),
+            ..Series::default()
+        }],
+    };
+    Section::new("attack", "An attacker who sees the model")
+        .text(
+            "Edges are flipped one after the other where the model's own gradients say that most test papers suffer (GRBCD). The slider above the graph goes \
+             through the same flips.",
+        )
+        .side_by_side(vec![line.into(), turned.into()])
+}
+
+fn depth_section(report: &AxesTour, seen: &Seen<'_>) -> Section {
+    let depth = &report.depth;
+    let row = |(exit, of): (usize, &gnarl::study::Accuracy)| {
+        let taken = count(depth.taken[exit].round() as u64);
+        (rounds(exit), vec![Cell::text(&accuracy(of)), Cell::text(&taken)])
+    };
+    let mut rows: Vec<(String, Vec<Cell>)> = depth.exit_accuracy.iter().enumerate().map(row).collect();
+    rows.push(("best single depth".into(), vec![Cell::text(&accuracy(&depth.single_layer_accuracy)), Cell::text("-")]));
+    for (policy, of) in &depth.policy_accuracy {
+        rows.push((format!("each its own ({policy})"), vec![Cell::text(&accuracy(&of.accuracy)), Cell::text("all")]));
+    }
+    rows.push(("any depth right".into(), vec![Cell::text(&accuracy(&depth.oracle_accuracy)), Cell::text("-")]));
+    let section = Section::new("depth", "A depth for every paper")
+        .text(&format!(
+            "{}. The last row is what nobody can reach who chooses among these depths without knowing the truth.",
+            capital(&report.depth_text())
+        ))
+        .table(&["if all stop", "test accuracy, %", "papers that do"], &rows);
+    match &seen.deep.exits {
+        Some(_) => {
+            section.component(confusion("Who is mistaken for whom, each at its own depth (one run)", seen, &seen.deep))
+        }
+        None => section,
+    }
+}
+
+fn confusion(title: &str, seen: &Seen<'_>, portrait: &Portrait) -> Confusion {
+    let classes = seen
+        .graph
+        .labels()
+        .map_or_else(Vec::new, |labels| (0..labels.num_classes() as u32).map(|class| labels.name(class)).collect());
+    Confusion { title: title.into(), classes, counts: portrait.confusion.clone() }
+}
+
+fn certificate_section(report: &AxesTour) -> Section {
+    let series = |row: &super::CertificateRow| Series {
+        name: format!("{} weights", row.weights),
+        values: row.certified.iter().map(|a| a.mean).collect(),
+        low: Some(row.certified.iter().map(|a| a.mean - a.std).collect()),
+        high: Some(row.certified.iter().map(|a| a.mean + a.std).collect()),
+    };
+    let shares =
+        report.certificates.first().map_or_else(Vec::new, |row| row.shares.iter().map(|s| 100.0 * s).collect());
+    Section::new("certificate", "What no attacker can change")
+        .text(&format!("{}.", capital(&report.certificate_text())))
+        .text("The radius is how far the words of any one paper may move, in per cent of the median norm of a paper's words. Bands are a deviation over runs.")
+        .component(Lines {
+            title: "Right, and certain to stay so".into(),
+            x: Axis::at("radius, % of the median norm", shares),
+            y: Axis { low: Some(0.0), high: Some(100.0), ..Axis::of("test papers, %") },
+            series: report.certificates.iter().map(series).collect(),
+        })
+}
+
+fn answers_section(seen: &Seen<'_>) -> Section {
+    let Portrait { calibration, plane, predicted, .. } = &seen.plain;
+    let labels = seen.graph.labels();
+    let confused = confusion("Who is mistaken for whom", seen, &seen.plain);
+    let wrong = |(u, &said): (usize, &u32)| u8::from(labels.and_then(|l| l.get(u as u32)) != Some(said));
+    let scatter = Scatter {
+        title: "The answers in two dimensions".into(),
+        label: "papers by the two directions in which the distributions over fields differ most, coloured by their true field".into(),
+        x: plane.iter().map(|p| rounded(p[0])).collect(),
+        y: plane.iter().map(|p| rounded(p[1])).collect(),
+        classes: confused.classes.clone(),
+        values: (0..plane.len()).map(|u| labels.and_then(|l| l.get(u as u32)).unwrap_or(0)).collect(),
+        wrong: predicted.iter().enumerate().map(wrong).collect(),
+    };
+    let calibrated = Calibration::of("Right as often as claimed?", calibration);
+    Section::new("answers", "The answers of a plain GCN")
+        .text("Of the first run: how sure it is against how often it is right, and whom it mistakes for whom, on test papers; and all papers by what it says of them.")
+        .side_by_side(vec![calibrated.into(), confused.into()])
+        .component(scatter)
+}
+
+fn mutag_section(report: &AxesTour) -> Section {
+    let m = &report.mutag;
+    let mut rows = vec![DotRow { name: "GIN".into(), values: m.augmentation.none_test_accuracy.runs.clone() }];
+    if let Some(control) = &m.augmentation.retrain_test_accuracy {
+        rows.push(DotRow { name: "a fresh head".into(), values: control.runs.clone() });
+    }
+    rows.push(DotRow { name: "a fresh head, drawn vectors".into(), values: m.with.runs.clone() });
+    Section::new("mutag", "Whole graphs: MUTAG").text(&format!("{}.", capital(&report.mutag_text()))).component(Dots {
+        title: "Every fold and the mean".into(),
+        x: Axis::of("test accuracy, %"),
+        rows,
+    })
+}
+
+fn next_section(report: &AxesTour) -> Section {
+    let note = format!(
+        "<p>Made by <code>gnarl --seed {}</code>: the same seed makes the same page, whatever the number of threads.</p>\n",
+        report.seed
+    );
+    Section::new("next", "What next").markup(&super::super::next_markup(&NEXT)).markup(&note)
+}

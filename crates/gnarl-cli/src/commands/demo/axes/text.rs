@@ -1,0 +1,122 @@
+//! What is printed.
+
+use gnarl::study::Accuracy;
+use gnarl_graph::metrics::PairedDifference;
+
+use super::{AxesTour, CertificateRow, Judged, NEXT};
+use crate::output::{self, Report, count};
+
+/// `81.2 ± 0.6`
+pub fn accuracy(of: &Accuracy) -> String {
+    format!("{:.1} ± {:.1}", of.mean, of.std)
+}
+
+/// `-3.1 ± 1.2 *`; the blank keeps columns straight.
+pub fn minus(of: Option<&PairedDifference>) -> String {
+    let text = |d: &PairedDifference| {
+        format!("{:+.1} ± {:.1} {}", d.mean, d.standard_error, if d.is_clear() { "*" } else { " " })
+    };
+    of.map_or_else(|| "-  ".to_string(), text)
+}
+
+/// The radius that is spoken of: a twentieth of the median norm of a paper's words.
+pub fn spoken(row: &CertificateRow) -> usize {
+    row.shares.iter().position(|share| *share > 0.045).unwrap_or(0)
+}
+
+impl AxesTour {
+    /// What the data is and how the figures come about, in three sentences.
+    pub(super) fn protocol_text(&self) -> [String; 3] {
+        let c = &self.cora;
+        [
+            format!(
+                "cora: {} papers, {} citations, {} words; which of {} fields is a paper of, by its words and by who cites whom?",
+                count(c.nodes as u64),
+                count(c.edges as u64),
+                count(c.words as u64),
+                c.classes
+            ),
+            format!(
+                "{} runs from seed {}, the same for every row, on the public split: {} papers train ({} epochs), {} choose the epoch, {} test",
+                self.runs, self.seed, c.train, self.epochs, c.validate, count(c.test as u64)
+            ),
+            "± is the deviation over runs, after a difference its standard error (* beyond two); it says nothing of other data".to_string(),
+        ]
+    }
+
+    /// What a depth per node came to, in a sentence.
+    pub(super) fn depth_text(&self) -> String {
+        let taken: Vec<String> = self.depth.taken.iter().map(|n| count(n.round() as u64)).collect();
+        let own = self.depth.policy_accuracy.first();
+        format!(
+            "a depth per paper: {} papers stop after 0, 1, 2, … rounds; {} % right, {} against the best single depth",
+            taken.join(", "),
+            own.map_or_else(String::new, |(_, policy)| accuracy(&policy.accuracy)),
+            own.map_or_else(String::new, |(_, policy)| minus(Some(&policy.minus_single)).trim_end().to_string()),
+        )
+    }
+
+    /// What is certified, in a sentence.
+    pub(super) fn certificate_text(&self) -> String {
+        let at = |row: &CertificateRow| accuracy(&row.certified[spoken(row)]);
+        let [free, orthonormal] = &self.certificates[..] else { return String::new() };
+        let difference = orthonormal.minus_plain.as_ref().map(|all| &all[spoken(orthonormal)]);
+        format!(
+            "a certificate: {} % of test papers are right and no change of one paper's words within 5 % of their norm can turn them; {} % with \
+             orthonormal weights, {}",
+            at(free),
+            at(orthonormal),
+            minus(difference).trim_end()
+        )
+    }
+
+    /// What augmentation came to, in a sentence.
+    pub(super) fn mutag_text(&self) -> String {
+        let m = &self.mutag;
+        let control = (m.augmentation.minus_retrain.as_ref()).map_or_else(String::new, |d| {
+            format!(", {} against the same head without them", minus(Some(d)).trim_end())
+        });
+        format!(
+            "mutag: {} molecules, {} folds; GIN is right on {} %, with vectors drawn by GRATIN on {} %: {}{control}",
+            m.graphs,
+            m.folds,
+            accuracy(&m.augmentation.none_test_accuracy),
+            accuracy(&m.with),
+            minus(Some(&m.augmentation.minus_none)).trim_end()
+        )
+    }
+}
+
+impl Report for AxesTour {
+    fn text(&self) -> String {
+        let mut text = self.protocol_text().map(|line| line + "\n").concat();
+        let heads = [
+            "axis",
+            "switched to",
+            ">clean, %",
+            ">minus plain",
+            ">noise, %",
+            ">minus plain",
+            ">flips, %",
+            ">minus plain",
+        ];
+        let mut table = output::table(&heads);
+        for row in &self.rows {
+            let mut fields = vec![row.axis.to_string(), row.choice.clone()];
+            for Judged { accuracy: of, minus_plain } in [&row.clean, &row.noise, &row.flips] {
+                fields.extend([accuracy(of), minus(minus_plain.as_ref())]);
+            }
+            table.add_row(fields);
+        }
+        text += &format!("\n{}\n", output::render(&table));
+        for line in [self.depth_text(), self.certificate_text(), self.mutag_text()] {
+            text += &format!("{line}\n");
+        }
+        text += &format!("\nwritten: {}, a page to look around in: open it in a browser\n", self.report);
+        text += "\nwhat next:\n";
+        for (command, why) in NEXT {
+            text += &format!("  {command:<53}{why}\n");
+        }
+        text
+    }
+}

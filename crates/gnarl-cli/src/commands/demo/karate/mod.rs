@@ -1,0 +1,314 @@
+//! `gnarl --tour karate`: a handful of models on the embedded karate club, as a table and as a page with pictures.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `entries` | the models, one row each |
+//! | `layout` | where to draw the nodes |
+//! | `page` | the HTML report |
+//! | `facts` | facts about the graphs that need no files |
+
+mod entries;
+mod facts;
+mod layout;
+mod page;
+
+use std::path::Path;
+
+use gnarl::model::FitReport;
+use gnarl::model::Model;
+use gnarl::model::fit::{FitOptions, Ready};
+use gnarl::study::Accuracy;
+use gnarl::train::{Epoch, Watch, median};
+use gnarl_graph::metrics::paired_difference;
+use gnarl_graph::{Content, Error, Graph, Split};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use self::entries::{ENTRIES, Entry, PLAIN};
+use self::facts::GraphFacts;
+use super::{check_writable, refuse};
+use crate::commands::load_graph;
+use crate::global::Global;
+use crate::output::{self, Report, real};
+use crate::{interrupt, progress};
+
+/// The graph.
+const DATA: &str = "karate";
+/// Random splits, each trained on once by every row.
+const SPLITS: usize = 20;
+/// Of each community, this many members train.
+const TRAIN_PER_CLASS: usize = 2;
+/// This many of the others choose the epoch whose weights are kept; the rest test.
+const VALIDATE: usize = 8;
+
+/// What one may type next.
+const NEXT: [(&str, &str); 4] = [
+    ("gnarl train --data karate --model gcn --operator H", "one of these rows, with every setting at hand"),
+    ("gnarl spectrum --data karate --centrality core", "the eigenvalues behind an operator, and the bounds on them"),
+    ("gnarl centrality --data csbm --kind pagerank --top 5", "who is central, and how much"),
+    ("gnarl data list", "real datasets, to be fetched with `gnarl data get NAME`"),
+];
+
+/// What the demo found.
+#[derive(Debug, Serialize)]
+pub struct DemoReport {
+    data: &'static str,
+    seed: u64,
+    protocol: Protocol,
+    /// Always the largest community.
+    majority: Accuracy,
+    rows: Vec<Row>,
+    /// Whether Ctrl-C cut the training short.
+    interrupted: bool,
+    /// The graphs that need no files.
+    graphs: Vec<GraphFacts>,
+    /// The page.
+    report: String,
+    next: Vec<&'static str>,
+}
+
+/// Who trains, validates and tests.
+#[derive(Debug, Serialize)]
+struct Protocol {
+    splits: usize,
+    train_per_class: usize,
+    validate: usize,
+    test: usize,
+    epochs: usize,
+}
+
+/// A row of the table.
+#[derive(Debug, Serialize)]
+struct Row {
+    #[serde(flatten)]
+    entry: Entry,
+    test_accuracy: Accuracy,
+    val_accuracy: Accuracy,
+    /// This row minus the plain GCN, split by split.
+    minus_plain: Option<Difference>,
+    /// Median milliseconds of a training step, runs side by side.
+    epoch_ms: f64,
+    /// By epoch, the mean over splits.
+    #[serde(skip)]
+    val_curve: Vec<f64>,
+    /// By epoch, the mean over splits.
+    #[serde(skip)]
+    loss_curve: Vec<f64>,
+    /// For every node: how often it was tested, and how often it was called what.
+    #[serde(skip)]
+    answers: Vec<Answers>,
+}
+
+#[derive(Debug, Serialize)]
+struct Difference {
+    mean: f64,
+    standard_error: f64,
+    is_clear: bool,
+}
+
+/// What a node was called where it was tested.
+#[derive(Debug, Clone, Default)]
+struct Answers {
+    /// By class.
+    counts: Vec<usize>,
+    wrong: usize,
+}
+
+impl Answers {
+    fn tested(&self) -> usize {
+        self.counts.iter().sum()
+    }
+
+    /// The share of tests in which it was wrong.
+    fn share_wrong(&self) -> f64 {
+        self.wrong as f64 / self.tested().max(1) as f64
+    }
+}
+
+/// One training and what it calls every node.
+struct Trial {
+    fit: FitReport,
+    test_accuracy: f64,
+    classes: Vec<u32>,
+}
+
+impl Trial {
+    fn curve(&self) -> &[Epoch] {
+        self.fit.trained.first().map_or(&[], |trained| &trained.curve)
+    }
+}
+
+/// Trains every row on every split, writes the page, reports.
+pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result<DemoReport> {
+    check_writable(file)?;
+    let (_, graph) = load_graph(global, DATA, "the demo")?;
+    let splits = splits(&graph, global.seed)?;
+    let trials = train_all(&graph, &splits, global.seed, rough)?;
+    let rows = rows(&graph, &splits, &trials)?;
+    let epochs = trials.iter().flatten().map(|trial| trial.curve().len()).max().unwrap_or(0);
+    let report = DemoReport {
+        data: DATA,
+        seed: global.seed,
+        protocol: Protocol {
+            splits: SPLITS,
+            train_per_class: TRAIN_PER_CLASS,
+            validate: VALIDATE,
+            test: splits[0].test().len(),
+            epochs,
+        },
+        majority: majority(&graph, &splits)?,
+        rows,
+        interrupted: trials.iter().flatten().any(|trial| trial.fit.interrupted),
+        graphs: facts::both(global)?,
+        report: file.display().to_string(),
+        next: NEXT.map(|(command, _)| command).to_vec(),
+    };
+    output::write_whole(file, page::page(&report, &graph)?).map_err(|e| refuse(file, &e.to_string()))?;
+    Ok(report)
+}
+
+/// Split `i` is drawn from seed `seed + i`.
+fn splits(graph: &Graph, seed: u64) -> gnarl_graph::Result<Vec<Split>> {
+    let labels = graph.labels().ok_or_else(|| Error::argument("gnarl", "the graph has no labels"))?;
+    let train: usize = labels.counts().iter().map(|&size| size.min(TRAIN_PER_CLASS)).sum();
+    let test = graph.num_nodes().saturating_sub(train + VALIDATE);
+    (0..SPLITS as u64)
+        .map(|i| Split::per_class(labels, TRAIN_PER_CLASS, VALIDATE, test, seed.wrapping_add(i)))
+        .collect()
+}
+
+/// Every row on every split, side by side; run `i` of every row has split `i` and seed `seed + i`.
+fn train_all(graph: &Graph, splits: &[Split], seed: u64, rough: Option<usize>) -> anyhow::Result<Vec<Vec<Trial>>> {
+    let content = Content::Graph(graph.clone());
+    let make = |entry: &Entry| {
+        let model = Model::new(entry.backbone).operator(entry.choice);
+        rough.map_or(model, |epochs| model.epochs(epochs)).ready(DATA, &content, FitOptions::default())
+    };
+    let ready: Vec<Ready> = ENTRIES.iter().map(make).collect::<Result<_, _>>()?;
+    let epochs: usize = ready.iter().map(|ready| ready.plan().training.epochs).sum();
+    let bar = progress::steps(&format!("training {} models on {DATA}", ENTRIES.len()), (epochs * splits.len()) as u64);
+    let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() };
+    let trial = |row: usize, i: usize| -> gnarl::Result<Trial> {
+        let fitted = ready[row].fit(&splits[i], seed.wrapping_add(i as u64), &watch)?;
+        let predictions = fitted.predict(&content)?;
+        let test_accuracy = fitted.accuracy_on(&predictions, &content, splits[i].test())?.unwrap_or(f64::NAN);
+        Ok(Trial { fit: fitted.report().clone(), test_accuracy, classes: predictions.classes })
+    };
+    let trials: Vec<Vec<Trial>> = (0..ENTRIES.len())
+        .into_par_iter()
+        .map(|row| (0..splits.len()).into_par_iter().map(|i| trial(row, i)).collect())
+        .collect::<gnarl::Result<_>>()?;
+    bar.finish_and_clear();
+    Ok(trials)
+}
+
+fn rows(graph: &Graph, splits: &[Split], trials: &[Vec<Trial>]) -> anyhow::Result<Vec<Row>> {
+    let test = |trials: &[Trial]| trials.iter().map(|t| t.test_accuracy).collect::<Vec<_>>();
+    let plain = test(&trials[PLAIN]);
+    let mut rows = Vec::with_capacity(ENTRIES.len());
+    for (i, (entry, trials)) in ENTRIES.into_iter().zip(trials).enumerate() {
+        let paired = paired_difference(&test(trials), &plain)?;
+        let difference =
+            Difference { mean: paired.mean, standard_error: paired.standard_error, is_clear: paired.is_clear() };
+        rows.push(Row {
+            entry,
+            test_accuracy: Accuracy::of(test(trials))?,
+            val_accuracy: Accuracy::of(trials.iter().filter_map(|t| t.fit.val_accuracy).collect())?,
+            minus_plain: (i != PLAIN).then_some(difference),
+            epoch_ms: median(trials.iter().flat_map(|t| t.fit.trained.iter().map(|t| t.epoch_ms)).collect()),
+            val_curve: mean_curve(trials, |epoch| epoch.val_accuracy()),
+            loss_curve: mean_curve(trials, |epoch| Some(f64::from(epoch.loss))),
+            answers: answers(graph, splits, trials),
+        });
+    }
+    Ok(rows)
+}
+
+/// By epoch, the mean over the runs that got there.
+fn mean_curve(trials: &[Trial], of: impl Fn(&gnarl::train::Epoch) -> Option<f64>) -> Vec<f64> {
+    let curves = || trials.iter().map(Trial::curve);
+    let epochs = curves().map(<[Epoch]>::len).max().unwrap_or(0);
+    let mean = |epoch| {
+        let values: Vec<f64> = curves().filter_map(|curve| curve.get(epoch)).filter_map(&of).collect();
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    };
+    (0..epochs).map(mean).collect()
+}
+
+fn answers(graph: &Graph, splits: &[Split], trials: &[Trial]) -> Vec<Answers> {
+    let class = |u: u32| graph.labels().and_then(|labels| labels.get(u)).map(|c| c as usize);
+    let num_classes = graph.labels().map_or(0, gnarl_graph::Labels::num_classes);
+    let mut answers = vec![Answers { counts: vec![0; num_classes], wrong: 0 }; graph.num_nodes()];
+    for (split, trial) in splits.iter().zip(trials) {
+        for &u in split.test() {
+            let (answer, said) = (&mut answers[u as usize], trial.classes[u as usize] as usize);
+            answer.counts[said] += 1;
+            answer.wrong += usize::from(class(u) != Some(said));
+        }
+    }
+    answers
+}
+
+/// How often the largest class of the whole graph is right on each split's test nodes.
+fn majority(graph: &Graph, splits: &[Split]) -> gnarl_graph::Result<Accuracy> {
+    let labels = graph.labels().ok_or_else(|| Error::argument("gnarl", "the graph has no labels"))?;
+    let counts = labels.counts();
+    let largest = (0..counts.len() as u32).max_by_key(|&c| (counts[c as usize], std::cmp::Reverse(c)));
+    let share = |split: &Split| {
+        let right = split.test().iter().filter(|&&u| labels.get(u) == largest).count();
+        100.0 * right as f64 / split.test().len() as f64
+    };
+    Accuracy::of(splits.iter().map(share).collect())
+}
+
+impl DemoReport {
+    /// How the figures came about, in two sentences.
+    fn protocol_text(&self) -> [String; 2] {
+        let Protocol { splits, train_per_class, validate, test, epochs } = self.protocol;
+        [
+            format!(
+                "{splits} random splits from seed {}, the same for every row: {train_per_class} members of each community train \
+                 ({epochs} epochs), {validate} choose the epoch, {test} test",
+                self.seed
+            ),
+            "± is the deviation over splits, after a difference its standard error (* beyond two); it says nothing of other clubs"
+                .to_string(),
+        ]
+    }
+}
+
+impl Report for DemoReport {
+    fn text(&self) -> String {
+        let GraphFacts { name, what, .. } = &self.graphs[0];
+        let mut text = format!("{name}: {what}; who belongs to which of its four communities?\n");
+        for line in self.protocol_text() {
+            text += &format!("{line}\n");
+        }
+        let mut table = output::table(&["model", "operator", ">test accuracy, %", ">minus plain GCN", ">ms an epoch"]);
+        let majority = format!("{:.1} ± {:.1}", self.majority.mean, self.majority.std);
+        table.add_row(["largest community", "-", &majority, "-", "-"]);
+        for row in &self.rows {
+            let accuracy = format!("{:.1} ± {:.1}", row.test_accuracy.mean, row.test_accuracy.std);
+            let difference = row.minus_plain.as_ref().map_or_else(|| "-".to_string(), Difference::text);
+            let fields = [row.entry.model, row.entry.operator, &accuracy, &difference, &real(row.epoch_ms)];
+            table.add_row(fields);
+        }
+        text += &format!("\n{}\n", output::render(&table));
+        if self.interrupted {
+            text += "interrupted: these are the epochs done so far\n";
+        }
+        text += &format!("written: {}, a page with the club, the curves and who is mistaken for whom\n", self.report);
+        text += "\nwhat next:\n";
+        for (command, why) in NEXT {
+            text += &format!("  {command:<55}{why}\n");
+        }
+        text
+    }
+}
+
+impl Difference {
+    /// `-3.1 ± 1.2 *`; the blank keeps columns straight.
+    fn text(&self) -> String {
+        format!("{:+.1} ± {:.1} {}", self.mean, self.standard_error, if self.is_clear { "*" } else { " " })
+    }
+}

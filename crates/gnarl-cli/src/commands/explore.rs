@@ -1,0 +1,282 @@
+//! `gnarl explore`: a graph and a model to play with in a browser. Edges and features change, and the answers move.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+
+use clap::Args;
+use gnarl::model::Fitted;
+use gnarl::model::fit::FitOptions;
+use gnarl::nn::Backbone;
+use gnarl::perturb::{Pair, flipped};
+use gnarl::study::portrait::{Portrait, portrait};
+use gnarl::train::Watch;
+use gnarl_graph::{Content, CsrMatrix, Error, Features, Graph, Split};
+use serde::{Deserialize, Serialize};
+
+use super::load;
+use super::model::ModelArgs;
+use crate::global::Global;
+use crate::interrupt::{self, Interrupted};
+use crate::page::graph::{GraphData, Live, rounded, whole_percent};
+use crate::page::{Calibration, Confusion, Page, Section};
+use crate::progress;
+use crate::serve::{Answer, Request, Server};
+
+/// `gnarl explore`
+#[derive(Debug, Args)]
+pub struct ExploreArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// A safetensors file written by `gnarl train --save`; without it a model is trained first, a gcn unless --model says otherwise
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "spec"], help_heading = "The page")]
+    pub load: Option<PathBuf>,
+    /// The port to wait at [default: one that is free]
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = "The page")]
+    pub port: u16,
+    /// The address to wait at; another than this machine's own lets others in who know the secret
+    #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST), help_heading = "The page")]
+    pub host: IpAddr,
+    /// End after so many answers
+    #[arg(long, value_name = "N", hide = true)]
+    pub answers: Option<usize>,
+}
+
+/// Trains or loads, then serves until Ctrl-C.
+pub fn run(global: &Global, args: &ExploreArgs) -> anyhow::Result<()> {
+    let stop = interrupt::flag();
+    // Whether the address can be had is known before anything is trained.
+    let server = Server::bind(args.host, args.port).map_err(|e| {
+        let what = format!("{}:{} cannot be waited at: {e}; name another with --host and --port", args.host, args.port);
+        Error::argument("explore", what)
+    })?;
+    let Some(scene) = Scene::new(global, args)? else { return Err(Interrupted { finished: 0, asked: 1 }.into()) };
+    let (data, page) = scene.page(global.seed)?;
+    let url = server.url();
+    let mut out = std::io::stdout().lock();
+    match global.json {
+        true => writeln!(out, "{}", serde_json::json!({ "url": url }))?,
+        false => writeln!(out, "open {url} in a browser; Ctrl-C ends it")?,
+    }
+    out.flush()?;
+    drop(out);
+    server.run(stop, args.answers, |request| match (request.method.as_str(), request.path.as_str()) {
+        ("GET", "") => Answer::page(page.clone()),
+        ("POST", "change") => scene.answer(request, &data.shown),
+        _ => Answer::refused(404, "nothing is here"),
+    })?;
+    Ok(())
+}
+
+/// A graph and a model that answers.
+struct Scene {
+    name: String,
+    graph: Graph,
+    split: Split,
+    /// Whether the split's test nodes are known to be held out; else they are all there are.
+    is_held_out: bool,
+    fitted: Fitted,
+    before: Portrait,
+}
+
+/// What a page asks for: flips of edges, and of features.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    edges: Vec<Pair>,
+    features: Vec<(u32, u32)>,
+}
+
+/// The answers to a changed graph, of the nodes that are drawn.
+#[derive(Debug, Serialize)]
+struct Changed {
+    predicted: Vec<u32>,
+    sure: Vec<u8>,
+    margin: Vec<f32>,
+    /// Per cent of the judged nodes that are right; none without labels.
+    accuracy: Option<f64>,
+}
+
+/// The most flips of one question.
+const MOST_FLIPS: usize = 1000;
+
+impl Scene {
+    /// `None` where somebody asked to stop.
+    fn new(global: &Global, args: &ExploreArgs) -> anyhow::Result<Option<Self>> {
+        let watch = Watch::stopped_by(interrupt::flag());
+        let (name, content, split, is_held_out, fitted) = match &args.load {
+            Some(file) => {
+                let data = load(global, &args.model.data)?;
+                one_graph(&data.name, &data.content)?;
+                let fitted = Fitted::load(file)?;
+                match fitted.recognised(&data) {
+                    Some(content) => (data.name, content, fitted.trained_on().split.clone(), true, fitted),
+                    None => {
+                        let all = (0..data.content.num_items() as u32).collect();
+                        (data.name, data.content, Split::new("all", Vec::new(), Vec::new(), all)?, false, fitted)
+                    }
+                }
+            }
+            None => {
+                let described = args.model.or_model(Backbone::Gcn);
+                let (data, benchmark) = described.benchmark(global, 1)?;
+                one_graph(&data.name, &benchmark.content)?;
+                let model = described.model(&data.name, benchmark.content.task())?;
+                let ready = model.ready(&data.name, &benchmark.content, FitOptions::default())?;
+                let split = benchmark.splits[0].clone();
+                let what = format!("training {} on {}", model.backbone, data.name);
+                let fitted = progress::during(&what, || ready.fit(&split, global.seed, &watch))?;
+                (data.name, benchmark.content, split, true, fitted)
+            }
+        };
+        if watch.stopped() {
+            return Ok(None);
+        }
+        let before = portrait(&fitted, &content, &split)?;
+        let graph = content.graph()?.clone();
+        Ok(Some(Self { name, graph, split, is_held_out, fitted, before }))
+    }
+
+    /// What is right of the judged nodes, per cent.
+    fn accuracy(of: &Portrait) -> Option<f64> {
+        let all: usize = of.confusion.iter().flatten().sum();
+        let right: usize = of.confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
+        (all > 0).then(|| 100.0 * right as f64 / all as f64)
+    }
+
+    /// The graph as it is drawn, and the page around it.
+    fn page(&self, seed: u64) -> anyhow::Result<(GraphData, String)> {
+        let Self { name, graph, split, before, .. } = self;
+        let mut data = GraphData::new(name, "node", graph, seed)?;
+        if data.classes.is_empty() {
+            data.classes = self.fitted.classes().to_vec();
+        }
+        data.add_answers("answer", before);
+        data.add_exits("exit taken", before);
+        data.add_margin(before);
+        data.add_pagerank(graph)?;
+        if self.is_held_out {
+            data.add_parts(graph, split);
+        }
+        data.add_words("rarest columns", graph);
+        let columns = match graph.features() {
+            Some(features @ Features::Sparse(_)) if features.values().iter().all(|v| *v == 0.0 || *v == 1.0) => {
+                features.num_cols()
+            }
+            _ => 0,
+        };
+        data.ids = data.sample.map(|_| data.shown.clone());
+        data.live = Some(Live { at: "change".into(), columns, accuracy: Self::accuracy(before) });
+        let judged = if self.is_held_out { "test nodes" } else { "all nodes; none is known to be held out" };
+        let walk = Section::new("graph", "Change something")
+            .text("Choose a node, flip an edge or a feature of it, and see whose answer moves. The model stays as it is: only what it is given changes.")
+            .component(data.clone());
+        let answers = Section::new("answers", "The answers without changes")
+            .text(&format!("Judged on {judged}."))
+            .side_by_side(vec![
+                Calibration::of("Right as often as claimed?", &before.calibration).into(),
+                Confusion {
+                    title: "Who is mistaken for whom".into(),
+                    classes: self.fitted.classes().to_vec(),
+                    counts: before.confusion.clone(),
+                }
+                .into(),
+            ]);
+        let title = format!("{name}, as {} sees it", self.fitted.model().backbone);
+        let page = Page::new(&title).live().section(walk).section(answers).render()?;
+        Ok((data, page))
+    }
+
+    /// The answers to a change, or what is wrong with it.
+    fn answer(&self, request: &Request, shown: &[u32]) -> Answer {
+        let answered = serde_json::from_slice::<Change>(&request.body)
+            .map_err(|e| anyhow::anyhow!("not a change: {e}"))
+            .and_then(|change| self.changed(&change, shown))
+            .and_then(|changed| Ok(serde_json::to_string(&changed)?));
+        match answered {
+            Ok(json) => Answer::json(json),
+            Err(e) => Answer::refused(400, &e.to_string()),
+        }
+    }
+
+    fn changed(&self, change: &Change, shown: &[u32]) -> anyhow::Result<Changed> {
+        let refused = |what: String| Error::argument("explore", what);
+        if change.edges.len() + change.features.len() > MOST_FLIPS {
+            return Err(refused(format!("more than {MOST_FLIPS} flips at once")).into());
+        }
+        let n = self.graph.num_nodes() as u32;
+        let mut pairs: Vec<Pair> = change.edges.iter().map(|&(u, v)| (u.min(v), u.max(v))).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        if let Some((u, v)) = pairs.iter().find(|(u, v)| u == v || *v >= n) {
+            return Err(refused(format!("{u} and {v} are no two of the {n} nodes")).into());
+        }
+        let graph = flipped(&self.graph, &pairs)?;
+        let graph = match graph.features() {
+            Some(Features::Sparse(matrix)) if !change.features.is_empty() => {
+                let new = with_flips(matrix, &change.features)?;
+                graph.with_features(Features::Sparse(new))?
+            }
+            _ if !change.features.is_empty() => return Err(refused("these features cannot be flipped".into()).into()),
+            _ => graph,
+        };
+        let after = portrait(&self.fitted, &Content::Graph(graph), &self.split)?;
+        let of = |u: &u32| *u as usize;
+        Ok(Changed {
+            predicted: shown.iter().map(|u| after.predicted[of(u)]).collect(),
+            sure: shown.iter().map(|u| whole_percent(after.sure[of(u)])).collect(),
+            margin: shown.iter().map(|u| rounded(after.margin[of(u)])).collect(),
+            accuracy: Self::accuracy(&after),
+        })
+    }
+}
+
+fn one_graph(name: &str, content: &Content) -> gnarl_graph::Result<()> {
+    match content {
+        Content::Graph(_) => Ok(()),
+        Content::Graphs(set) => {
+            let what = format!("{name} is a set of {} graphs, and explore needs one graph", set.len());
+            Err(Error::argument("explore", what))
+        }
+    }
+}
+
+/// Zeros that become ones, and ones that become zeros.
+fn with_flips(matrix: &CsrMatrix<f32>, flips: &[(u32, u32)]) -> gnarl_graph::Result<CsrMatrix<f32>> {
+    let (rows, cols) = (matrix.num_rows(), matrix.num_cols());
+    if let Some((u, column)) = flips.iter().find(|(u, c)| *u as usize >= rows || *c as usize >= cols) {
+        let what = format!("node {u} has no column {column}: there are {rows} nodes and {cols} columns");
+        return Err(Error::argument("explore", what));
+    }
+    let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for u in 0..rows {
+        let (columns, entries) = matrix.row(u);
+        let mut row: BTreeMap<u32, f32> = columns.iter().copied().zip(entries.iter().copied()).collect();
+        for &(_, column) in flips.iter().filter(|(at, _)| *at as usize == u) {
+            match row.get(&column).is_some_and(|value| *value != 0.0) {
+                true => row.remove(&column),
+                false => row.insert(column, 1.0),
+            };
+        }
+        indices.extend(row.keys());
+        values.extend(row.values());
+        offsets.push(indices.len() as u64);
+    }
+    CsrMatrix::new(cols, offsets, indices, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn features_flip_both_ways_and_only_those_asked_for() {
+        let matrix = CsrMatrix::new(3, vec![0, 1, 3], vec![1, 0, 2], vec![1.0f32; 3]).unwrap();
+        let new = with_flips(&matrix, &[(0, 1), (0, 2), (1, 1)]).unwrap();
+        assert_eq!((new.row(0).0, new.row(1).0), (&[2][..], &[0, 1, 2][..]));
+        assert_eq!(with_flips(&new, &[(0, 1), (0, 2), (1, 1)]).unwrap(), matrix);
+        let e = with_flips(&matrix, &[(2, 0)]).unwrap_err().to_string();
+        assert!(e.contains("node 2 has no column 0"), "{e}");
+    }
+}

@@ -1,0 +1,345 @@
+//! A page for one reader: a server on this machine that knows one secret folder and nothing else.
+//!
+//! It speaks as little HTTP as a browser needs: one request for each connection, small ones, within a few seconds. Whatever does not name the secret, asks from
+//! another place, is too large or too slow is refused, and costs nobody else anything: requests are read side by side and answered one after the other.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// The largest head and the largest body of a request, in bytes.
+const MOST_HEAD: usize = 8 << 10;
+const MOST_BODY: usize = 64 << 10;
+/// Requests that are read at the same time.
+const MOST_READERS: usize = 16;
+/// How long a request may take to arrive, and an answer to be taken.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often somebody's wish to end is looked for.
+const PULSE: Duration = Duration::from_millis(20);
+
+/// A request that names the secret.
+#[derive(Debug)]
+pub struct Request {
+    /// `GET` or `POST`.
+    pub method: String,
+    /// What comes after the secret folder.
+    pub path: String,
+    /// What was sent.
+    pub body: Vec<u8>,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub struct Answer {
+    /// 200, or why not.
+    pub status: u16,
+    /// What it is.
+    pub kind: &'static str,
+    /// The answer itself.
+    pub body: String,
+}
+
+impl Answer {
+    /// A page.
+    pub fn page(body: String) -> Self {
+        Self { status: 200, kind: "text/html; charset=utf-8", body }
+    }
+
+    /// An object.
+    pub fn json(body: String) -> Self {
+        Self { status: 200, kind: "application/json", body }
+    }
+
+    /// Why not, in a line.
+    pub fn refused(status: u16, why: &str) -> Self {
+        Self { status, kind: "text/plain; charset=utf-8", body: format!("{why}\n") }
+    }
+}
+
+/// A server that waits at an address.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    at: SocketAddr,
+    secret: String,
+}
+
+/// 128 bits that nobody can guess: what the system gives every process to shuffle its tables with. It has nothing to do with results, so no seed decides it.
+fn secret() -> String {
+    let part = |number: u64| RandomState::new().hash_one(number);
+    format!("{:016x}{:016x}", part(1), part(2))
+}
+
+impl Server {
+    /// Waits at an address; port 0 takes one that is free.
+    pub fn bind(host: IpAddr, port: u16) -> std::io::Result<Self> {
+        let listener = TcpListener::bind((host, port))?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { at: listener.local_addr()?, listener, secret: secret() })
+    }
+
+    /// What to type into a browser.
+    pub fn url(&self) -> String {
+        format!("http://{}/{}/", self.at, self.secret)
+    }
+
+    /// Answers until somebody asks to stop, or until so many requests were answered.
+    pub fn run(
+        &self,
+        stop: &AtomicBool,
+        most: Option<usize>,
+        answer: impl Fn(&Request) -> Answer,
+    ) -> std::io::Result<()> {
+        let (sender, arrived) = channel::<(TcpStream, Result<Request, Answer>)>();
+        let readers = Arc::new(AtomicUsize::new(0));
+        let mut answered = 0;
+        while !stop.load(Ordering::Relaxed) && most.is_none_or(|most| answered < most) {
+            loop {
+                match self.listener.accept() {
+                    Ok((stream, _)) if readers.load(Ordering::Relaxed) < MOST_READERS => {
+                        let (sender, readers, check) = (sender.clone(), Arc::clone(&readers), self.check());
+                        readers.fetch_add(1, Ordering::Relaxed);
+                        std::thread::spawn(move || {
+                            let mut stream = stream;
+                            let request = read(&mut stream).and_then(check);
+                            readers.fetch_sub(1, Ordering::Relaxed);
+                            // Nobody waits any more once the server has ended.
+                            let _ = sender.send((stream, request));
+                        });
+                    }
+                    // Too many at once: this one is dropped, and may come again.
+                    Ok(_) => (),
+                    Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => break,
+                    // A caller who hung up before we answered is no reason to end.
+                    Err(e) if e.kind() == std::io::ErrorKind::ConnectionAborted => (),
+                    Err(e) => return Err(e),
+                }
+            }
+            match arrived.recv_timeout(PULSE) {
+                Ok((mut stream, request)) => {
+                    let found = match request {
+                        Ok(request) => {
+                            answered += 1;
+                            answer(&request)
+                        }
+                        Err(refused) => refused,
+                    };
+                    // A caller who went away gets no answer.
+                    let _ = write(&mut stream, &found);
+                }
+                Err(RecvTimeoutError::Timeout) => (),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// What a request must be: for this host, within the secret folder.
+    fn check(&self) -> impl Fn((Request, Option<String>)) -> Result<Request, Answer> + Send + 'static {
+        let (port, secret) = (self.at.port(), self.secret.clone());
+        let hosts = [self.at.to_string(), format!("localhost:{port}")];
+        // At every address of the machine it cannot be known what others call it.
+        let any_host = self.at.ip().is_unspecified();
+        move |(mut request, host)| {
+            // Another page that had its own name point here would still send that name.
+            if !any_host && !host.is_some_and(|host| hosts.contains(&host.to_lowercase())) {
+                return Err(Answer::refused(403, "not for this host"));
+            }
+            let nothing = || Answer::refused(404, "nothing is here");
+            let path = request.path.strip_prefix('/').and_then(|rest| rest.split_once('/')).ok_or_else(nothing)?;
+            let is_secret = path.0.len() == secret.len()
+                && path.0.bytes().zip(secret.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0;
+            if !is_secret {
+                return Err(nothing());
+            }
+            request.path = path.1.to_string();
+            Ok(request)
+        }
+    }
+}
+
+/// Reads a request and its host, within [`PATIENCE`] and the largest sizes.
+fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Answer> {
+    let deadline = Instant::now() + PATIENCE;
+    let broken = |_| Answer::refused(400, "the request broke off");
+    // Streams take over from the listener that they do not wait.
+    stream.set_nonblocking(false).map_err(broken)?;
+    let mut bytes = Vec::new();
+    let mut more = |bytes: &mut Vec<u8>| -> Result<(), Answer> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Answer::refused(408, "the request took too long"));
+        }
+        stream.set_read_timeout(Some(left)).map_err(broken)?;
+        let mut part = [0; 4096];
+        match stream.read(&mut part) {
+            Ok(0) => Err(Answer::refused(400, "the request broke off")),
+            Ok(count) => {
+                bytes.extend_from_slice(&part[..count]);
+                Ok(())
+            }
+            Err(_) => Err(Answer::refused(408, "the request took too long")),
+        }
+    };
+    let end = loop {
+        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at;
+        }
+        if bytes.len() > MOST_HEAD {
+            return Err(Answer::refused(431, "the head of the request is too large"));
+        }
+        more(&mut bytes)?;
+    };
+    let Head { method, path, host, length } = head(&bytes[..end])?;
+    if length > MOST_BODY {
+        return Err(Answer::refused(413, "the request is too large"));
+    }
+    let start = end + 4;
+    while bytes.len() < start + length {
+        more(&mut bytes)?;
+    }
+    let body = bytes[start..start + length].to_vec();
+    Ok((Request { method, path, body }, host))
+}
+
+struct Head {
+    method: String,
+    path: String,
+    host: Option<String>,
+    length: usize,
+}
+
+/// The lines above a body.
+fn head(bytes: &[u8]) -> Result<Head, Answer> {
+    let wrong = |what: &str| Answer::refused(400, what);
+    let text = std::str::from_utf8(bytes).map_err(|_| wrong("the head is no text"))?;
+    let mut lines = text.split("\r\n");
+    let mut words = lines.next().unwrap_or("").split(' ');
+    let (Some(method), Some(path), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(wrong("the first line is no request"));
+    };
+    if !version.starts_with("HTTP/1.") {
+        return Err(Answer::refused(505, "HTTP/1.1 is spoken here"));
+    }
+    if !["GET", "POST"].contains(&method) {
+        return Err(Answer::refused(405, "GET and POST are understood"));
+    }
+    let (mut host, mut length, mut kind) = (None, 0, "");
+    for line in lines {
+        let (name, value) = line.split_once(':').ok_or_else(|| wrong("a line of the head has no name"))?;
+        match name.to_ascii_lowercase().as_str() {
+            "host" => host = Some(value.trim().to_string()),
+            "content-length" => length = value.trim().parse().map_err(|_| wrong("the length is no number"))?,
+            "content-type" => kind = value.trim(),
+            "transfer-encoding" => return Err(wrong("the body must come in one piece")),
+            _ => (),
+        }
+    }
+    // A form of another page can send no JSON without asking first.
+    if method == "POST" && !kind.starts_with("application/json") {
+        return Err(Answer::refused(415, "application/json is understood"));
+    }
+    Ok(Head { method: method.to_string(), path: path.to_string(), host, length })
+}
+
+fn write(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
+    let Answer { status, kind, body } = answer;
+    let reason = if *status == 200 { "OK" } else { "Refused" };
+    let head = format!(
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())?;
+    stream.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(head: &str) -> u16 {
+        super::head(head.as_bytes()).err().map_or(200, |answer| answer.status)
+    }
+
+    #[test]
+    fn heads_that_are_none_are_refused() {
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: a"), 200);
+        assert_eq!(
+            status("POST / HTTP/1.1\r\ncontent-type: application/json; charset=utf-8\r\nContent-Length: 3"),
+            200
+        );
+        for (head, expected) in [
+            ("", 400),
+            ("GET /", 400),
+            ("GET / x HTTP/1.1", 400),
+            ("GET / HTTP/2", 505),
+            ("PUT / HTTP/1.1", 405),
+            ("GET / HTTP/1.1\r\nno colon", 400),
+            ("GET / HTTP/1.1\r\nContent-Length: many", 400),
+            ("GET / HTTP/1.1\r\nContent-Length: 99999999999999999999999", 400),
+            ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked", 400),
+            ("POST / HTTP/1.1\r\nContent-Type: text/plain", 415),
+        ] {
+            assert_eq!(status(head), expected, "{head}");
+        }
+    }
+
+    #[test]
+    fn secrets_differ() {
+        assert_eq!(secret().len(), 32);
+        assert_ne!(secret(), secret());
+    }
+
+    /// What a caller gets who says this.
+    fn told(server: &Server, said: &[u8]) -> String {
+        let mut stream = TcpStream::connect(server.at).unwrap();
+        // The server may hang up before all of it is said.
+        let _ = stream.write_all(said);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer.lines().next().unwrap_or("").to_string()
+    }
+
+    #[test]
+    fn nothing_is_served_but_the_secret_folder() {
+        let server = Server::bind(IpAddr::from([127, 0, 0, 1]), 0).unwrap();
+        let (at, secret) = (server.at, server.secret.clone());
+        assert_eq!(server.url(), format!("http://{at}/{secret}/"));
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                let echo = |request: &Request| Answer::json(format!("{} {}", request.path, request.body.len()));
+                server.run(&AtomicBool::new(false), Some(2), echo).unwrap();
+            });
+            let ask = |path: &str, host: &str| {
+                told(&server, format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())
+            };
+            let here = at.to_string();
+            assert_eq!(ask("/", &here), "HTTP/1.1 404 Refused");
+            assert_eq!(ask("/favicon.ico", &here), "HTTP/1.1 404 Refused");
+            assert_eq!(ask(&format!("/{}/", "0".repeat(32)), &here), "HTTP/1.1 404 Refused");
+            assert_eq!(ask(&format!("/{secret}/"), "evil.example"), "HTTP/1.1 403 Refused");
+            assert_eq!(told(&server, b"GET / HTTP/1.1\r\nHost"), "HTTP/1.1 400 Refused", "cut off");
+            assert_eq!(told(&server, &[b'x'; MOST_HEAD + 5000]), "HTTP/1.1 431 Refused");
+            let large = format!(
+                "POST /{secret}/ HTTP/1.1\r\nHost: {here}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                MOST_BODY + 1
+            );
+            assert_eq!(told(&server, large.as_bytes()), "HTTP/1.1 413 Refused");
+            assert_eq!(told(&server, &[0xff, 0xfe, b'\r', b'\n', b'\r', b'\n']), "HTTP/1.1 400 Refused");
+            // Two that are answered end it.
+            assert_eq!(ask(&format!("/{secret}/"), &here), "HTTP/1.1 200 OK");
+            assert_eq!(ask(&format!("/{secret}/x"), &format!("localhost:{}", at.port())), "HTTP/1.1 200 OK");
+            running.join().unwrap();
+        });
+    }
+}

@@ -1,0 +1,102 @@
+//! `gnarl explore`: one page on loopback behind a secret, and a model that answers.
+
+mod common;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+
+use common::refusal;
+use serde_json::Value;
+
+/// A server that ends after so many answers, and with the test at the latest.
+struct Running {
+    child: Child,
+    host: String,
+    secret: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has ended by itself where the test went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Running {
+    fn new(args: &[&str], answers: &str) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gnarl"));
+        command.env("GNARL_DATA", "no-such-folder").arg("explore").args(args).args(["--answers", answers, "--json"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        let url = told["url"].as_str().unwrap().strip_prefix("http://").unwrap();
+        let (host, rest) = url.split_once('/').unwrap();
+        Self { child, host: host.to_string(), secret: rest.trim_end_matches('/').to_string() }
+    }
+
+    /// Status and body of an answer.
+    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            self.host,
+            body.len()
+        );
+        stream.write_all((head + body).as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_string())
+    }
+
+    fn change(&self, body: &str) -> (u16, String) {
+        self.ask("POST", &format!("/{}/change", self.secret), body)
+    }
+
+    fn ended(mut self) -> bool {
+        self.child.wait().unwrap().success()
+    }
+}
+
+#[test]
+fn a_change_moves_answers_and_none_moves_nothing() {
+    let running = Running::new(&["--data", "karate", "--epochs", "60"], "6");
+    assert!(running.host.starts_with("127.0.0.1:"), "{}", running.host);
+    assert_eq!(running.ask("GET", "/", "").0, 404, "without the secret there is nothing");
+    let (status, page) = running.ask("GET", &format!("/{}/", running.secret), "");
+    assert_eq!(status, 200);
+    assert!(page.contains("data-component=\"graph\"") && page.contains("connect-src 'self'"));
+    let (status, same) = running.change(r#"{"edges": [], "features": []}"#);
+    assert_eq!(status, 200, "{same}");
+    let same: Value = serde_json::from_str(&same).unwrap();
+    assert_eq!(same["predicted"].as_array().unwrap().len(), 34);
+    // Member 11 has one tie, to member 0; without it and with three to another community it is called something else.
+    let (_, moved) = running.change(r#"{"edges": [[0, 11], [11, 33], [11, 32], [30, 11]], "features": []}"#);
+    let moved: Value = serde_json::from_str(&moved).unwrap();
+    assert_ne!(moved["predicted"][11], same["predicted"][11], "{moved}");
+    // Features of the club are zeros and ones: flipping one changes how sure the model is.
+    let (_, flipped) = running.change(r#"{"edges": [], "features": [[0, 0], [0, 33]]}"#);
+    let flipped: Value = serde_json::from_str(&flipped).unwrap();
+    assert_ne!(flipped["margin"], same["margin"]);
+    for (wrong, why) in [(r#"{"edges": [[0, 34]], "features": []}"#, "no two of the 34 nodes"), ("[]", "not a change")]
+    {
+        let (status, told) = running.change(wrong);
+        assert_eq!(status, 400, "{told}");
+        assert!(told.contains(why), "{told}");
+    }
+    assert!(running.ended(), "six answers were asked for");
+}
+
+#[test]
+fn what_cannot_be_explored_is_said_before_anything_is_trained() {
+    let e = refusal(&["explore", "--data", "mutag"]);
+    assert!(e.contains("explore needs one graph"), "{e}");
+    let e = refusal(&["explore", "--data", "karate", "--load", "no-such-file"]);
+    assert!(e.contains("no-such-file"), "{e}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let e = refusal(&["explore", "--data", "karate", "--port", &port]);
+    assert!(e.contains("cannot be waited at"), "{e}");
+}
