@@ -5,9 +5,9 @@
 # disk, DGL has them in memory. DGL is compared in the fastest of its forms (bench/scale_side.py), which the first round
 # finds. What an epoch is: 15 and 10 neighbours of 1,024 training nodes a step, 128 features, 64 hidden numbers, no validation.
 # gnarl's loader cannot be measured alone; DGL's is. Prints the table of ratios and writes bench/out/sampled.json.
-# Needs Python 3.11, 4 GB of memory and 2 GB in the temporary folder; installs DGL and PyTorch into bench/.venv-scale.
+# Needs Python 3.11 and 2 GB in the temporary folder; installs DGL and PyTorch into bench/.venv-scale.
 # NODES, EDGES and EPOCHS (3) make it smaller or longer; FORM ("graphbolt 1") fixes DGL's form; WORK is a folder in which
-# the graph is kept between calls; VENV is another Python environment.
+# the graph is kept between calls; VENV is another Python environment; GNARL and LARGE are binaries that are built already.
 set -euo pipefail
 rounds="${1:-2}"
 cd "$(dirname "$0")/.."

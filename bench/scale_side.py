@@ -6,7 +6,7 @@
 FOLDER is a graph that `gnarl data import` made: its arrays are read into memory. A form is a loader (dgl.dataloading or
 GraphBolt) with 0, 1 or 2 processes of its own; each is tried for some steps, and the one whose training is fastest is
 measured. TRY_STEPS (12) is how many steps that are; FORM (as in "graphbolt 1") measures one without trying; with STEPS, an
-epoch is so many steps, and its time is carried over to a whole one. Processor seconds of the process that trains are
+epoch is so many steps, and its time, the start of workers with it, is carried over to a whole one. Processor seconds of the process that trains are
 given beside those of the clock: on a machine that others use they say more.
 """
 
@@ -46,7 +46,7 @@ def dataloading(data, workers, with_features):
     """Batches of dgl.dataloading: (blocks, features, classes)."""
     import dgl
 
-    # Numbers of eight bytes: with those of four, DGL 2.1.0 aborts where it turns a block round (COOToCSR).
+    # Numbers of eight bytes: with those of four and all formats created, DGL 2.1.0 aborted in training (COOToCSR).
     graph = dgl.graph(("csc", (data["offsets"], data["neighbours"].long(), [])), num_nodes=len(data["labels"]))
     sampler = dgl.dataloading.NeighborSampler(FANOUT)
     more = {"persistent_workers": True} if workers else {}

@@ -124,7 +124,7 @@ impl Command {
         let stem = |option, path: &Option<PathBuf>| path.as_deref().map(|stem| (option, plot::picture(stem)));
         let places: Vec<Option<_>> = match self {
             Command::Data(_) | Command::Bench(_) | Command::Reproduce(_) => vec![],
-            Command::Completions(_) | Command::Man(_) => vec![],
+            Command::Completions(_) | Command::Man(_) | Command::Plan(_) | Command::Explore(_) => vec![],
             Command::Report(args) => vec![file("--markdown", &args.markdown)],
             Command::Centrality(args) => vec![file("--output", &args.output)],
             Command::Spectrum(args) => vec![stem("--plot", &args.plot)],

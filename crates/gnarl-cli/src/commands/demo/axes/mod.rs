@@ -199,7 +199,7 @@ pub fn run(global: &Global, file: &Path, rough: Option<usize>) -> anyhow::Result
     }
     let nothing = || anyhow::anyhow!("a model with exits says nothing about them");
     let depth = trained.depth(&study.policies, Kind::USUAL)?.ok_or_else(nothing)?;
-    let deep = trained.first.ok_or_else(nothing)?;
+    let deep = trained.kept.ok_or_else(nothing)?;
 
     told.next("certificates: of how many papers no attacker can turn the answer");
     let certificates = certificates(plain, &cora, global.seed, &watch)?;

@@ -187,7 +187,8 @@ fn train_all(graph: &Graph, splits: &[Split], seed: u64, rough: Option<usize>) -
     let ready: Vec<Ready> = ENTRIES.iter().map(make).collect::<Result<_, _>>()?;
     let epochs: usize = ready.iter().map(|ready| ready.plan().training.epochs).sum();
     let bar = progress::steps(&format!("training {} models on {DATA}", ENTRIES.len()), (epochs * splits.len()) as u64);
-    let watch = Watch { on_epoch: &|_, _| bar.inc(1), stop: interrupt::flag() };
+    let on_epoch = |_: usize, _: &_| bar.inc(1);
+    let watch = Watch::new(&on_epoch, interrupt::flag());
     let trial = |row: usize, i: usize| -> gnarl::Result<Trial> {
         let fitted = ready[row].fit(&splits[i], seed.wrapping_add(i as u64), &watch)?;
         let predictions = fitted.predict(&content)?;
