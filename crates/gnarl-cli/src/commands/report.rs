@@ -225,11 +225,11 @@ fn class(verdict: Verdict) -> &'static str {
 }
 
 fn claims_table(title: &str, claims: &[&Judged]) -> String {
-    let mut html = String::from(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"TITLE\"><table class=\"sortable claims\"><thead><tr><th>ch.</th><th>claim</th><th>ours</th><th>thesis</th><th>by dataset</th>\
-         <th>verdict</th></tr></thead>\n<tbody>\n",
+    let mut html = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"sortable claims\"><thead><tr><th>ch.</th><th>claim</th>\
+         <th>ours</th><th>thesis</th><th>by dataset</th><th>verdict</th></tr></thead>\n<tbody>\n",
+        escape(title)
     );
-    html = html.replacen("TITLE", &escape(title), 1);
     for judged in claims {
         let mut names: Vec<&str> = judged.claim.compares.iter().map(|(table, ..)| *table).collect();
         names.dedup();
