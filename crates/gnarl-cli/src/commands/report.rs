@@ -191,7 +191,7 @@ fn page(claims: &[Judged], reports: &[TableReport]) -> String {
     {
         let id = if whose == Whose::Thesis { " id=\"claims\"" } else { "" };
         body += &format!("<h2{id}>{title}</h2>\n");
-        body += &claims_table(&claims.iter().filter(|j| j.claim.whose == whose).collect::<Vec<_>>());
+        body += &claims_table(title, &claims.iter().filter(|j| j.claim.whose == whose).collect::<Vec<_>>());
     }
     body += "<h2 id=\"tables\">Tables</h2>\n<nav aria-label=\"tables\"><ul class=\"contents\">\n";
     for report in reports {
@@ -224,10 +224,11 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-fn claims_table(claims: &[&Judged]) -> String {
-    let mut html = String::from(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"claims\"><table class=\"sortable claims\"><thead><tr><th>ch.</th><th>claim</th><th>ours</th><th>thesis</th><th>by dataset</th>\
-         <th>verdict</th></tr></thead>\n<tbody>\n",
+fn claims_table(title: &str, claims: &[&Judged]) -> String {
+    let mut html = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"sortable claims\"><thead><tr><th>ch.</th><th>claim</th>\
+         <th>ours</th><th>thesis</th><th>by dataset</th><th>verdict</th></tr></thead>\n<tbody>\n",
+        escape(title)
     );
     for judged in claims {
         let mut names: Vec<&str> = judged.claim.compares.iter().map(|(table, ..)| *table).collect();
@@ -298,8 +299,10 @@ fn table_section(report: &TableReport) -> String {
 }
 
 fn figures(report: &TableReport, recipe: Option<Recipe>) -> String {
-    let mut html = String::from(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"figures\"><table class=\"sortable\"><thead><tr><th>row</th>",
+    let label = format!("{} {}", report.table, recipe.map_or("", recipe_name));
+    let mut html = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"sortable\"><thead><tr><th>row</th>",
+        escape(label.trim_end())
     );
     for column in &report.columns {
         html += &format!("<th>{}</th>", escape(column));

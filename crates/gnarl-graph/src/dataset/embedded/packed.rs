@@ -117,7 +117,7 @@ fn mutag() -> Result<(GraphSet, BuildReport)> {
     let mut numbers = Numbers::of(include_bytes!("mutag.bin"));
     let report = numbers.report();
     let (num_graphs, num_node_labels) = (numbers.size(), numbers.size());
-    let signed = |folded: u64| if folded % 2 == 0 { (folded / 2) as i64 } else { -((folded / 2 + 1) as i64) };
+    let signed = |folded: u64| if folded.is_multiple_of(2) { (folded / 2) as i64 } else { -((folded / 2 + 1) as i64) };
     let classes: Vec<Option<i64>> = (0..num_graphs).map(|_| Some(signed(numbers.next()))).collect();
     let mut graphs = Vec::with_capacity(num_graphs);
     for _ in 0..num_graphs {
