@@ -14,6 +14,9 @@ const SPEED: f64 = 1e10;
 /// Work that nobody waits for, 30 days.
 const LONGEST_SECONDS: f64 = 30.0 * 86_400.0;
 
+/// What is taken for the memory of a system that does not tell: more than most have, and less than what a typing error asks for.
+const UNKNOWN_MEMORY: u64 = 1 << 40;
+
 /// What a piece of work asks of the machine, estimated from below: what is refused would not have gone well.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Demand {
@@ -84,7 +87,7 @@ pub fn check_count(name: &str, count: u64, most: u64) -> Result<()> {
     }
 }
 
-/// Bytes that may be used: what [`VARIABLE`] says, else what the system and the process' group have left. `None` where neither tells.
+/// Bytes that may be used: what [`VARIABLE`] says, else what the system and the process' group have left, else a terabyte.
 pub fn memory() -> Option<u64> {
     if let Some(said) = std::env::var(VARIABLE).ok().and_then(|text| parse_bytes(&text)) {
         return Some(said);
@@ -95,7 +98,7 @@ pub fn memory() -> Option<u64> {
         (Some(most), Some(used)) => Some(most.saturating_sub(used)),
         _ => None,
     };
-    [available, group].into_iter().flatten().min()
+    [available, group].into_iter().flatten().min().or(Some(UNKNOWN_MEMORY))
 }
 
 /// The line `MemAvailable` of Linux' `/proc/meminfo`.

@@ -161,7 +161,7 @@ mod tests {
             ..gcn
         };
         let e = check(wide, 1.0, 0.0).unwrap_err();
-        assert!(e.starts_with("memory: gcn on karate needs at least 3201 TB, and ") && e.ends_with(NARROWER), "{e}");
+        assert!(e.starts_with("memory: gcn on karate needs at least 3200 TB, and ") && e.ends_with(NARROWER), "{e}");
         let e = check(gcn, 1e12, 0.0).unwrap_err();
         assert!(e.starts_with("time: gcn on karate takes at least") && e.ends_with(LESS), "{e}");
         assert!(check(gcn, 1.0, 1e15).unwrap_err().starts_with("time: "));
