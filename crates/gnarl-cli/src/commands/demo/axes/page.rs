@@ -10,16 +10,19 @@ use crate::output::count;
 use crate::page::graph::{GraphData, rounded, rounds};
 use crate::page::{Axis, Calibration, Component, Confusion, DotRow, Dots, Lines, Page, Scatter, Section, Series};
 
+/// One of a row's figures.
+type Of = fn(&Row) -> &Judged;
+
 /// The whole page.
 pub fn page(report: &AxesTour, seen: &Seen<'_>) -> anyhow::Result<String> {
     let [what, protocol, spread] = report.protocol_text();
     let lead = format!("<p>{}</p>\n", escape(&capital(&what)));
     let mut tiles = vec![(percent(&report.rows[0].clean), "of test papers by a plain GCN".to_string())];
-    let best = |of: fn(&Row) -> &Judged| {
+    let best = |of: Of| {
         let rows = report.rows.iter().filter(|row| of(row).minus_plain.is_some());
         rows.max_by(|a, b| of(a).accuracy.mean.total_cmp(&of(b).accuracy.mean))
     };
-    let parts: [(&str, fn(&Row) -> &Judged); 3] =
+    let parts: [(&str, Of); 3] =
         [("on clean data", |r| &r.clean), ("under noise", |r| &r.noise), ("under flipped edges", |r| &r.flips)];
     for (when, of) in parts {
         if let Some(row) = best(of) {
@@ -89,7 +92,7 @@ fn axes_section(report: &AxesTour, lines: &[String]) -> Section {
             (row.axis.to_string(), cells)
         })
         .collect();
-    let dots = |title: &str, of: fn(&Row) -> &Judged| -> Component {
+    let dots = |title: &str, of: Of| -> Component {
         let row = |row: &Row| DotRow { name: name(row), values: of(row).accuracy.runs.clone() };
         Dots { title: title.into(), x: Axis::of("test accuracy, %"), rows: report.rows.iter().map(row).collect() }
             .into()
