@@ -94,6 +94,7 @@ pub enum Command {
     #[command(after_help = examples::PREDICT)]
     Predict(PredictArgs),
     /// A graph and a model to play with in a browser: change edges and features, and see the answers move
+    #[command(after_help = examples::EXPLORE)]
     Explore(Box<ExploreArgs>),
     /// How far a trained model's answers move when features or edges do: estimates, and bounds nothing exceeds
     #[command(after_help = examples::ROBUSTNESS)]

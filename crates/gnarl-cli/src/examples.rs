@@ -34,6 +34,12 @@ Examples:
   gnarl predict --load m.safetensors --data mine/ --embeddings vectors.npy
   gnarl predict --load m.safetensors --data cora --inference robust-crf";
 
+/// Of `gnarl explore`.
+pub const EXPLORE: &str = "\
+Examples:
+  gnarl explore --data cora
+  gnarl explore --data mine/ --load m.safetensors --port 8080";
+
 /// Of `gnarl robustness`.
 pub const ROBUSTNESS: &str = "\
 Examples:

@@ -80,7 +80,11 @@ fn what_cannot_be_written_is_noticed_before_the_work() {
         ("advise", "--write"),
         ("attack", "--plot"),
     ] {
-        let method: &[&str] = if command == "certify" { &["--method", "lipschitz"] } else { &[] };
+        let method: &[&str] = match command {
+            "certify" => &["--method", "lipschitz"],
+            "attack" => &["--attack", "dice"],
+            _ => &[],
+        };
         let e = refusal(&[&[command][..], &on, method, &[option, path(&nowhere)]].concat());
         assert!(e.starts_with(&format!("error: {option}: ")) && e.contains("there is no folder"), "{command}: {e}");
     }

@@ -12,7 +12,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::{cast, display::array_value_to_string};
 use arrow_schema::DataType;
 
-use super::edge_list::{EdgeSink, NameIndex, Streamed, is_id_title, is_weight_title, sane_end};
+use super::edge_sink::{EdgeSink, NameIndex, Streamed, is_id_title, is_weight_title, sane_end};
+use super::text;
 use crate::error::{Error, Result};
 use crate::graph::MAX_NODES;
 
@@ -123,7 +124,7 @@ pub(super) fn stream_edges(path: &Path, sink: &mut dyn EdgeSink) -> Result<Strea
                 }
             }
             Some(names) => {
-                let text = |column: &ArrayRef, i: usize| -> Result<String> {
+                let name = |column: &ArrayRef, i: usize| -> Result<String> {
                     if column.is_null(i) {
                         return Err(missing(i));
                     }
@@ -131,7 +132,7 @@ pub(super) fn stream_edges(path: &Path, sink: &mut dyn EdgeSink) -> Result<Strea
                 };
                 let [us, vs] = places.ends.map(|end| batch.column(end));
                 for i in 0..batch.num_rows() {
-                    edges.push((names.get_or_add(&text(us, i)?), names.get_or_add(&text(vs, i)?)));
+                    edges.push((names.get_or_add(&name(us, i)?), names.get_or_add(&name(vs, i)?)));
                 }
             }
         }
@@ -164,8 +165,13 @@ fn weights(path: &Path, column: &ArrayRef, before: u64) -> Result<Vec<f64>> {
     (0..values.len()).map(weight).collect()
 }
 
+/// A table as text: as it is, or by columns.
+pub(super) fn read_text(path: &Path) -> Result<String> {
+    if is_columnar(path) { as_text(path) } else { text::read(path) }
+}
+
 /// A whole table as the text that the readers of text take: a header, then rows. Texts stand in quotation marks.
-pub(super) fn as_text(path: &Path) -> Result<String> {
+fn as_text(path: &Path) -> Result<String> {
     let mut out = csv::WriterBuilder::new().from_writer(Vec::new());
     let fault = |e: &dyn std::fmt::Display| Error::data(path, "whole file", e.to_string());
     let mut is_first = true;

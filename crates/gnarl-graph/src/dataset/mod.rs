@@ -16,6 +16,7 @@
 //! | [`ogb`] | OGB's csv folder (ogbn-arxiv, arxiv-year) |
 //! | [`tu`] | TU graph-classification text |
 //! | [`attacked`] | the graphs of the literature on attacks |
+//! | `edge_sink` | what readers of edges have in common |
 //! | `columnar` | Parquet and Arrow files in the place of text |
 //! | [`edge_list`] | a user's own edge list, features and labels |
 //! | [`scipy`] | a user's own archive: a SciPy matrix, or a layout of the above |
@@ -30,6 +31,7 @@ mod columnar;
 pub mod disk;
 pub mod download;
 pub mod edge_list;
+mod edge_sink;
 pub mod embedded;
 pub mod facts;
 pub mod geom_gcn;

@@ -7,7 +7,8 @@
 
 use std::path::Path;
 
-use super::edge_list::{EdgeFile, sane_end};
+use super::edge_list::EdgeFile;
+use super::edge_sink::sane_end;
 use super::linkx;
 use super::npz::{self, NpzArchive};
 use super::sources::Sources;

@@ -7,53 +7,15 @@ use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::nodes::NameIndex;
-use super::stream::{EdgeSink, Streamed};
 use super::table::{Table, is_data, is_header, refuse_binary};
 use crate::dataset::columnar;
+use crate::dataset::edge_sink::{EdgeSink, NameIndex, Streamed, TITLES, is_one_of, is_weight_title, sane_end};
 use crate::dataset::text::{self, at_line, parse_id, quoted};
 use crate::error::{Error, Result};
 use crate::graph::MAX_NODES;
 
 /// Bytes parsed by one task.
 const PIECE_BYTES: usize = 1 << 20;
-
-/// Titles of the two columns of ids, by which a header is told from an edge between names.
-const TITLES: [&str; 30] = [
-    "source",
-    "target",
-    "src",
-    "dst",
-    "from",
-    "to",
-    "head",
-    "tail",
-    "u",
-    "v",
-    "node",
-    "neighbour",
-    "neighbor",
-    "node1",
-    "node2",
-    "node_1",
-    "node_2",
-    "id1",
-    "id2",
-    "id_1",
-    "id_2",
-    "source_id",
-    "target_id",
-    "sender",
-    "receiver",
-    "start",
-    "end",
-    "from_node",
-    "to_node",
-    "nodes",
-];
-
-/// Titles of the column of weights.
-const WEIGHT_TITLES: [&str; 3] = ["weight", "weights", "w"];
 
 /// An edge file as it stands: edges in file order, self-loops and duplicates included.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -105,16 +67,6 @@ impl EdgeSink for Collected {
     }
 
     fn tell(&mut self, _: u64) {}
-}
-
-/// Whether a column of this title holds ends of edges.
-pub(in crate::dataset) fn is_id_title(title: &str) -> bool {
-    is_one_of(title, &TITLES)
-}
-
-/// Whether a column of this title holds weights.
-pub(in crate::dataset) fn is_weight_title(title: &str) -> bool {
-    is_one_of(title, &WEIGHT_TITLES)
 }
 
 pub(super) fn parse_edges(path: &Path, bytes: &[u8]) -> Result<EdgeFile> {
@@ -173,11 +125,6 @@ pub(super) fn may_be_named(bytes: &[u8], start: usize) -> bool {
     let mut fields = Vec::new();
     split_fields(&text, &mut fields);
     text.contains('"') || (fields.len() > 1 && fields[..2].iter().any(|id| id.parse::<f64>().is_err()))
-}
-
-/// Ids below this are believed in a file of that many rows.
-pub(in crate::dataset) fn sane_end(num_rows: usize) -> u64 {
-    (100 * num_rows as u64 + 1_000_001).min(MAX_NODES as u64)
 }
 
 pub(super) fn sparse_ids(path: &Path, line: usize, id: u32, num_rows: usize) -> Error {
@@ -413,7 +360,7 @@ impl Columns {
             2 => Ok(plain(Self::is_pair_of_titles(table, &first)?)),
             3 => Ok(plain(first[2].parse::<f64>().is_err())),
             _ if is_header(&first) => {
-                let weight = first.iter().skip(2).position(|title| is_one_of(title, &WEIGHT_TITLES)).map(|i| i + 2);
+                let weight = first.iter().skip(2).position(|title| is_weight_title(title)).map(|i| i + 2);
                 let rest = first.iter().enumerate().skip(2).filter(|(i, _)| Some(*i) != weight);
                 let dropped = rest.map(|(_, title)| title.clone()).collect();
                 Ok(Self { has_header: true, count: first.len(), weight, dropped })
@@ -437,10 +384,6 @@ impl Columns {
         })?;
         Ok(integers || known)
     }
-}
-
-fn is_one_of(title: &str, titles: &[&str]) -> bool {
-    titles.iter().any(|known| known.eq_ignore_ascii_case(title))
 }
 
 pub(super) fn is_integer(id: &str) -> bool {

@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 
-use super::edges::sane_end;
-use super::nodes::{NameIndex, Nodes, RowNodes};
+use super::nodes::{Nodes, RowNodes};
 use super::table::{Table, is_header};
+use crate::dataset::edge_sink::{NameIndex, sane_end};
 use crate::dataset::text::{at_line, parse_f32, parse_id, quoted};
 use crate::error::Result;
 use crate::features::Features;

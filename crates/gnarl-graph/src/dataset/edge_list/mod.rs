@@ -40,19 +40,17 @@ mod table;
 use std::path::{Path, PathBuf};
 
 pub use self::edges::{EdgeFile, read_edges};
-pub(super) use self::edges::{is_id_title, is_weight_title, sane_end};
-pub(super) use self::nodes::NameIndex;
-pub(super) use self::stream::{EdgeSink, Streamed, is_weighted, stream_edges};
+pub(super) use self::stream::{is_weighted, stream_edges};
 
 use self::features::FeatureRows;
 use self::labels::LabelRows;
 use self::nodes::Nodes;
 use self::table::Table;
-use super::columnar;
+use super::columnar::read_text;
+use super::edge_sink::{NameIndex, Streamed};
 use super::npz::NpzArchive;
 use super::scipy;
 use super::sources::Sources;
-use super::text;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::graph::{BuildReport, Graph};
@@ -209,11 +207,6 @@ impl Files {
 const TEXT: [&str; 7] = ["csv", "tsv", "txt", "parquet", "arrow", "feather", "ipc"];
 const EDGES: [&str; 9] = ["csv", "tsv", "txt", "edges", "npz", "parquet", "arrow", "feather", "ipc"];
 const FEATURES: [&str; 8] = ["csv", "tsv", "txt", "npz", "parquet", "arrow", "feather", "ipc"];
-
-/// A table as text: as it is, or by columns.
-fn read_text(path: &Path) -> Result<String> {
-    if columnar::is_columnar(path) { columnar::as_text(path) } else { text::read(path) }
-}
 
 /// What stands beside an edge file that was streamed: what its nodes carry.
 pub(super) struct Beside {

@@ -1,49 +1,11 @@
 //! Which node a row is about: by number, or by name.
 
-use std::collections::HashMap;
-
-use super::edges::{sane_end, sparse_ids};
+use super::edges::sparse_ids;
 use super::table::Table;
+use crate::dataset::edge_sink::{NameIndex, sane_end};
 use crate::dataset::text::{at_line, parse_id, quoted};
 use crate::error::{Error, Result};
 use crate::graph::MAX_NODES;
-
-/// Names, numbered in the order they first occur.
-#[derive(Debug, Default)]
-pub(in crate::dataset) struct NameIndex {
-    names: Vec<String>,
-    ids: HashMap<String, u32>,
-}
-
-impl NameIndex {
-    pub fn new(names: Vec<String>) -> Self {
-        let ids = names.iter().zip(0u32..).map(|(name, id)| (name.clone(), id)).collect();
-        Self { names, ids }
-    }
-
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    pub fn get(&self, name: &str) -> Option<u32> {
-        self.ids.get(name).copied()
-    }
-
-    /// The number of a name, which is a new one where it has not occurred.
-    pub fn get_or_add(&mut self, name: &str) -> u32 {
-        if let Some(id) = self.get(name) {
-            return id;
-        }
-        let id = self.names.len() as u32;
-        self.names.push(name.to_string());
-        self.ids.insert(name.to_string(), id);
-        id
-    }
-
-    pub fn into_names(self) -> Vec<String> {
-        self.names
-    }
-}
 
 /// The nodes of a graph while its files are read; those of features and labels may be new.
 pub(super) enum Nodes {

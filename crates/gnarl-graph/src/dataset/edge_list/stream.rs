@@ -12,10 +12,9 @@ use super::edges::{
     Columns, check_fields, explain, find_body, is_integer, may_be_named, parse_piece, sparse_ids, split_at_lines,
     weight,
 };
-use super::nodes::NameIndex;
-use super::sane_end;
 use super::table::{Table, refuse_binary};
 use crate::dataset::columnar;
+use crate::dataset::edge_sink::{EdgeSink, NameIndex, Streamed, sane_end};
 use crate::dataset::text::{self, at_line, parse_id};
 use crate::error::{Error, Result};
 use crate::graph::MAX_NODES;
@@ -25,30 +24,6 @@ const BLOCK_BYTES: usize = 32 << 20;
 
 /// A line longer than this is not a line of edges.
 const LONGEST_LINE: usize = 1 << 20;
-
-/// Takes edges as they come, with their weights where they have some.
-pub(in crate::dataset) trait EdgeSink {
-    /// Some edges; weights are as many, or none.
-    fn take(&mut self, edges: &[(u32, u32)], weights: &[f64]) -> Result<()>;
-
-    /// Forgets all edges: the file is read again, in another way.
-    fn reset(&mut self);
-
-    /// How many bytes of the file were read.
-    fn tell(&mut self, bytes: u64);
-}
-
-/// What is known of an edge file when it was read.
-#[derive(Debug, Default)]
-pub(in crate::dataset) struct Streamed {
-    /// The largest id plus one, or the number of names.
-    pub num_nodes: usize,
-    pub num_rows: u64,
-    /// What the nodes are called, in the order they first occur; `None` where ids are integers.
-    pub names: Option<Vec<String>>,
-    /// Titles of columns that are neither ids nor weights.
-    pub columns_dropped: Vec<String>,
-}
 
 /// Whether the first edge of a file has a weight.
 pub(in crate::dataset) fn is_weighted(path: &Path) -> Result<bool> {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::dataset::columnar;
 use crate::dataset::text::{self, at_line};
 use crate::error::{Error, Result};
 
@@ -18,7 +19,7 @@ pub(super) struct Table {
 
 impl Table {
     pub fn read(path: PathBuf) -> Result<Self> {
-        let text = super::read_text(&path)?;
+        let text = columnar::read_text(&path)?;
         Self::parse(path, &text)
     }
 
