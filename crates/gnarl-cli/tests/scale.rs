@@ -63,7 +63,7 @@ fn sampling_does_not_depend_on_the_number_of_threads() {
 fn what_sampling_leaves_no_room_for_is_refused_in_one_line() {
     let train = |more: &[&str]| refusal(&[&["train", "--data", "karate", "--batch-nodes", "8"], more].concat());
     for (more, what) in [
-        (&["--model", "appnp"][..], "take one of gcn, gat, gatv2, gin or sage"),
+        (&["--model", "appnp"][..], "take one of gcn, gat, gatv2, gin and sage"),
         (&["--model", "gcn", "--fanout", "3,2,1"], "3,2,1 is for 3 rounds of message passing, and there are 2"),
         (&["--model", "gcn", "--fanout", "0"], "hears nobody"),
         (&["--model", "gcn", "--depth", "admp-st"], "admp-alm trains all exits at once"),
@@ -82,7 +82,7 @@ fn what_sampling_leaves_no_room_for_is_refused_in_one_line() {
 #[test]
 fn exits_are_trained_on_neighbourhoods_too() {
     let args =
-        ["train", "--data", "csbm", "--model", "gcn", "--depth", "admp-alm", "--exits", "2", "--batch-nodes", "40"];
+        ["train", "--data", "csbm", "--model", "gcn", "--depth", "admp-alm", "--max-depth", "2", "--batch-nodes", "40"];
     let report = json(&[&args[..], &["--epochs", "30"]].concat());
     assert!(mean(&report["test_accuracy"]) > 60.0, "{}", report["test_accuracy"]);
 }
@@ -139,7 +139,7 @@ fn trainings_survive_kills() {
     for (name, more) in [
         ("whole", &["--model", "gcn", "--weights", "orthonormal", "--epochs", "150", "--runs", "2"][..]),
         ("sampled", &["--model", "sage", "--batch-nodes", "16", "--epochs", "40", "--runs", "2"]),
-        ("exits", &["--model", "gcn", "--depth", "admp-st", "--exits", "3", "--epochs", "60"]),
+        ("exits", &["--model", "gcn", "--depth", "admp-st", "--max-depth", "3", "--epochs", "60"]),
     ] {
         let plain = [&["train", "--data", "csbm", "--curves", "--threads", "2"], more].concat();
         let start = Instant::now();

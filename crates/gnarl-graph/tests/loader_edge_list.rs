@@ -324,7 +324,7 @@ fn what_is_not_read_is_said() {
         say(&sources.used),
         ["edges.csv: edges with weights, nodes by name", "labels.csv: 2 classes, 2 of 2 nodes have one"]
     );
-    let unread = "not read: edges, features, labels and splits are, as .csv, .tsv, .txt or .npz";
+    let unread = "not read: edges, features, labels and splits are, as .csv, .tsv, .txt, .npz, .parquet or .arrow";
     assert_eq!(
         say(&sources.unused),
         [

@@ -33,12 +33,45 @@ fn batches(path: &Path) -> Result<Batches> {
     let fault = |e: &dyn std::fmt::Display| Error::data(path, "whole file", one_line(e));
     let file = File::open(path).map_err(|e| Error::io(path, e))?;
     if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("parquet")) {
-        let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file);
-        let reader = builder.map_err(|e| fault(&e))?.with_batch_size(ROWS).build().map_err(|e| fault(&e))?;
-        return Ok(Box::new(reader));
+        let size = file.metadata().map_err(|e| Error::io(path, e))?.len();
+        let builder = guarded(path, || parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file))?;
+        let builder = builder.map_err(|e| fault(&e))?;
+        // The reader takes these on trust and panics where they are not so.
+        let within = |start: i64, length: i64| start >= 0 && length >= 0 && start.saturating_add(length) as u64 <= size;
+        for column in builder.metadata().row_groups().iter().flat_map(|group| group.columns()) {
+            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            if !within(start, column.compressed_size()) || column.data_page_offset() < 0 {
+                return Err(fault(&"a column that lies outside the file"));
+            }
+        }
+        let reader = guarded(path, || builder.with_batch_size(ROWS).build())?.map_err(|e| fault(&e))?;
+        return Ok(Box::new(Guarded { path: path.to_path_buf(), batches: reader }));
     }
-    let reader = arrow_ipc::reader::FileReader::try_new(file, None).map_err(|e| fault(&e))?;
-    Ok(Box::new(reader))
+    let reader = guarded(path, || arrow_ipc::reader::FileReader::try_new(file, None))?.map_err(|e| fault(&e))?;
+    Ok(Box::new(Guarded { path: path.to_path_buf(), batches: reader }))
+}
+
+/// What a reader gives; where it panics at bytes that it did not expect, an error.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> T) -> Result<T> {
+    let read = std::panic::AssertUnwindSafe(read);
+    std::panic::catch_unwind(read).map_err(|_| Error::data(path, "whole file", one_line(&"it cannot be read")))
+}
+
+/// Batches of a reader that may panic.
+struct Guarded<I> {
+    path: std::path::PathBuf,
+    batches: I,
+}
+
+impl<I: Iterator<Item = std::result::Result<RecordBatch, arrow_schema::ArrowError>>> Iterator for Guarded<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match guarded(&self.path, || self.batches.next()) {
+            Ok(batch) => batch,
+            Err(e) => Some(Err(arrow_schema::ArrowError::ParseError(e.to_string()))),
+        }
+    }
 }
 
 fn one_line(e: &dyn std::fmt::Display) -> String {

@@ -728,7 +728,7 @@ mod tests {
     fn headers_that_are_refused() {
         let refused = |text: &str| Header::parse(text).unwrap_err();
         assert!(refused("{'descr': '|O', 'fortran_order': False, 'shape': (3,)}").contains("can run code"));
-        assert!(refused("{'descr': '<f2', 'fortran_order': False, 'shape': (3,)}").starts_with("type '<f2' is not"));
+        assert!(refused("{'descr': '<f16', 'fortran_order': False, 'shape': (3,)}").starts_with("type '<f16' is not"));
         assert!(refused("{'descr': '<c8', 'fortran_order': False, 'shape': (3,)}").starts_with("type '<c8' is not"));
         assert!(refused("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}").contains("structured"));
         assert!(refused("{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}").contains("shape (-3) is not one"));
