@@ -120,9 +120,7 @@ fn killed(args: &[&str], after: Duration) -> bool {
 }
 
 fn without_times(mut report: Value) -> Value {
-    for field in ["seconds", "epoch_ms"] {
-        report.as_object_mut().unwrap().remove(field);
-    }
+    report.as_object_mut().unwrap().retain(|name, _| !name.contains("seconds") && name != "epoch_ms");
     for run in report["runs"].as_array_mut().unwrap() {
         run.as_object_mut().unwrap().retain(|name, _| !name.contains("seconds"));
         for trained in run["trained"].as_array_mut().into_iter().flatten() {
