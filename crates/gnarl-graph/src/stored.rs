@@ -69,7 +69,7 @@ impl<T: Plain> Stored<T> {
         }
         // SAFETY: the file is opened for reading and nothing here writes to it; see above for those who would.
         let map = unsafe { Mmap::map(file) }.map_err(|e| Error::io(path, e))?;
-        if start % std::mem::align_of::<T>() != 0 {
+        if !start.is_multiple_of(std::mem::align_of::<T>()) {
             return Err(Error::data(path, "header", format!("numbers start at byte {start}, which is not aligned")));
         }
         Ok(Self { inner: Inner::Mapped { map: Arc::new(map), start, count } })

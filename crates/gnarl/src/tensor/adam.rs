@@ -42,6 +42,9 @@ struct Parameter {
     moments: (Vec<f32>, Vec<f32>),
 }
 
+/// The mean of a parameter's gradients, and of their squares.
+pub(crate) type Moments<'a> = (&'a [f32], &'a [f32]);
+
 impl Adam {
     /// An optimiser without parameters.
     pub fn new(settings: AdamSettings) -> Self {
@@ -62,7 +65,7 @@ impl Adam {
     }
 
     /// The moments and the learning rate of each parameter, and the steps done: with the parameters, all that a next step depends on.
-    pub(crate) fn state(&self) -> (Vec<(&[f32], &[f32])>, Vec<f64>, i32) {
+    pub(crate) fn state(&self) -> (Vec<Moments<'_>>, Vec<f64>, i32) {
         let moments = self.parameters.iter().map(|p| (&p.moments.0[..], &p.moments.1[..])).collect();
         (moments, self.parameters.iter().map(|p| p.learning_rate).collect(), self.steps)
     }

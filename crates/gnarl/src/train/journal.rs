@@ -366,8 +366,8 @@ mod tests {
         let graph = karate();
         let journal = Journal::open(dir.path(), Duration::ZERO, asked(1), true).unwrap();
         trained(&graph, false, &Watch::quiet().with_journal(Some(&journal)));
-        let file = std::fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().path());
-        let file = file.filter(|f| f.extension().is_some_and(|e| e == "safetensors")).next().unwrap();
+        let mut files = std::fs::read_dir(dir.path()).unwrap().map(|f| f.unwrap().path());
+        let file = files.find(|f| f.extension().is_some_and(|e| e == "safetensors")).unwrap();
         let bytes = std::fs::read(&file).unwrap();
         for broken in [&b""[..], &bytes[..bytes.len() / 2], b"\xff\xff\xff\xff\xff\xff\xff\xff{}"] {
             std::fs::write(&file, broken).unwrap();
