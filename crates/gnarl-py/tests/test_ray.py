@@ -89,7 +89,7 @@ def test_what_cannot_be_shared_is_refused(cluster: None, folder: str) -> None:
 def test_cells_of_a_table_are_shared_among_tasks(cluster: None, tmp_path: Path, data_folder: Path) -> None:
     from gnarl import ray as gray
 
-    assert gray.map_tasks(pow, [(2, 3), (3, 2)]) == [8, 9]
+    assert gray.map_tasks(lambda base, power: base**power, [(2, 3), (3, 2)]) == [8, 9]
     with pytest.raises(ValueError, match="workers"):
         gray.reproduce("cgsO:tab:graph_prop", workers=0, out=tmp_path)
 

@@ -93,6 +93,8 @@ class NodeClassifier(_Estimator):
         keep: str | float | None = None,
         patience: int | None = None,
         batch_size: int | None = None,
+        batch_nodes: int | None = None,
+        fanout: str | float | None = None,
         spec: str | os.PathLike[str] | None = None,
         recipe: str = "default",
         random_state: Any = None,
@@ -160,6 +162,8 @@ class NodeClassifier(_Estimator):
     keep: str | float | None
     patience: int | None
     batch_size: int | None
+    batch_nodes: int | None
+    fanout: str | float | None
     spec: str | os.PathLike[str] | None
     recipe: str
     random_state: Any
@@ -239,6 +243,8 @@ class GraphClassifier(_Estimator):
         keep: str | float | None = None,
         patience: int | None = None,
         batch_size: int | None = None,
+        batch_nodes: int | None = None,
+        fanout: str | float | None = None,
         spec: str | os.PathLike[str] | None = None,
         recipe: str = "default",
         random_state: Any = None,
@@ -307,6 +313,8 @@ class GraphClassifier(_Estimator):
     keep: str | float | None
     patience: int | None
     batch_size: int | None
+    batch_nodes: int | None
+    fanout: str | float | None
     spec: str | os.PathLike[str] | None
     recipe: str
     random_state: Any
