@@ -108,7 +108,7 @@ impl RowOperator {
         })
     }
 
-    /// Of a graph on disk: gives memory in use for its files back to the system where that is more than [`MAPPED_BYTES`].
+    /// Of a graph on disk: gives memory in use for its files back to the system where that is more than 768 MB.
     pub fn limit_memory(&self) {
         if self.graph.is_on_disk() && mapped_bytes().is_some_and(|bytes| bytes > MAPPED_BYTES) {
             self.graph.release();
