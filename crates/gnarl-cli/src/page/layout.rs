@@ -152,7 +152,7 @@ impl Tree {
 }
 
 /// Both axes by the same factor, so that shapes stay.
-fn into_unit_square(mut at: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+pub fn into_unit_square(mut at: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let range = |of: fn(&(f64, f64)) -> f64| {
         let (low, high) = at.iter().map(of).fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x), h.max(x)));
         (low, high - low)

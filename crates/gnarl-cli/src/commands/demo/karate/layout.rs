@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use gnarl_graph::Graph;
 
+use crate::page::layout::into_unit_square;
+
 /// Rounds of improvement; the picture stands still long before.
 const ROUNDS: usize = 300;
 
@@ -52,21 +54,6 @@ fn distances_from(graph: &Graph, start: u32) -> Vec<f64> {
     }
     steps.iter_mut().filter(|s| **s == n as f64).for_each(|s| *s = farthest + 1.0);
     steps
-}
-
-/// Both axes by the same factor, so that shapes stay.
-fn into_unit_square(mut at: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    let range = |of: fn(&(f64, f64)) -> f64| {
-        let (low, high) = at.iter().map(of).fold((f64::MAX, f64::MIN), |(l, h), x| (l.min(x), h.max(x)));
-        (low, high - low)
-    };
-    let ((left, width), (top, height)) = (range(|p| p.0), range(|p| p.1));
-    let size = width.max(height).max(1e-9);
-    for (x, y) in &mut at {
-        *x = (*x - left + (size - width) / 2.0) / size;
-        *y = (*y - top + (size - height) / 2.0) / size;
-    }
-    at
 }
 
 #[cfg(test)]
