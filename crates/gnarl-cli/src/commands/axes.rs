@@ -6,9 +6,10 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::attack::Attack;
 use gnarl::model::Model;
-use gnarl::study::axes::{AxesStudy, Combination, Judged, Outcome};
+use gnarl::study::axes::{AxesStudy, Combination, Judged, Outcome, Which};
 use gnarl::train::Watch;
 use gnarl_graph::dataset::Task;
+use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use serde::Serialize;
 
 use super::model::ModelArgs;
@@ -23,19 +24,23 @@ use crate::progress;
 pub struct AxesArgs {
     #[command(flatten)]
     pub model: ModelArgs,
-    /// Judge on attacked inputs too: the name of an attack of `gnarl attack`, at its defaults
-    #[arg(long, value_name = "KIND", help_heading = "The study")]
-    pub attack: Option<String>,
-    /// Of --attack: how much may change
+    /// Judge on attacked inputs too: attacks of `gnarl attack` at their defaults, each with its own budget behind a colon where it is said, as in
+    /// gaussian:0.5,dice:0.1
+    #[arg(long, value_name = "KIND[:X],…", value_delimiter = ',', help_heading = "The study")]
+    pub attack: Vec<String>,
+    /// Of --attack: how much may change, where an attack does not say itself
     #[arg(long, value_name = "X", requires = "attack", help_heading = "The study")]
     pub budget: Option<String>,
     /// Single axes only, without pairs and all of them
     #[arg(long, help_heading = "The study")]
     pub alone: bool,
+    /// Single axes and all of them, without pairs
+    #[arg(long, conflicts_with = "alone", help_heading = "The study")]
+    pub no_pairs: bool,
     /// Runs of one graph, each with its own seed and, where there are several, its own split; of a set, folds
     #[arg(long, default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(2..=100_000))]
     pub runs: usize,
-    /// Write the table as Markdown to this file
+    /// Write the table as Markdown to this file, anew after every row
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
 }
@@ -46,58 +51,104 @@ pub struct AxesReport {
     data: String,
     /// The plain model, with every option that applies filled in.
     model: Model,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    attack: Option<Attack>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attacks: Vec<Attack>,
     runs: usize,
     seed: u64,
     interrupted: bool,
     combinations: Vec<Combination>,
+    /// All axes at once minus the best single one, for clean inputs and those of each attack.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    all_minus_best: Vec<AgainstBest>,
     #[serde(skip)]
     asked: usize,
 }
 
 /// Runs every combination and reports.
 pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<SpecReport, AxesReport>> {
-    let attack = args.attack.as_ref().map(|name| {
-        let budget = args.budget.iter().map(|text| ("budget".to_string(), text.clone()));
-        name.parse::<Attack>()?.with(&budget.collect::<Vec<_>>())
-    });
-    let attack = attack.transpose()?;
+    let attacks = args.attack.iter().map(|text| attack(text, args.budget.as_deref()));
+    let attacks = attacks.collect::<gnarl_graph::Result<Vec<Attack>>>()?;
     let (data, benchmark) = args.model.benchmark(global, args.runs)?;
     let task = benchmark.content.task();
     let model = args.model.model(&data.name, task)?;
     if args.model.print_spec {
         return Ok(output::Either::Left(SpecReport::new(&model, task)?));
     }
-    let study = AxesStudy { model, runs: args.runs, seed: global.seed, attack, alone: args.alone };
-    let bar = progress::steps(&format!("axes on {}", data.name), study.combinations(task).len() as u64);
+    let which = match (args.alone, args.no_pairs) {
+        (true, _) => Which::Alone,
+        (false, true) => Which::WithoutPairs,
+        (false, false) => Which::Everything,
+    };
+    let study = AxesStudy { model, runs: args.runs, seed: global.seed, attacks: attacks.clone(), which };
+    let asked = study.combinations(task).len();
+    let bar = progress::steps(&format!("axes on {}", data.name), asked as u64);
     let watch = Watch::stopped_by(interrupt::flag());
-    let combinations = study.run(&benchmark, &watch, |_| bar.inc(1))?;
-    bar.finish_and_clear();
-    let report = AxesReport {
+    let mut report = AxesReport {
         data: data.name,
         model: model.plan(task)?.model,
-        attack,
+        attacks,
         runs: if task == Task::Node { args.runs } else { benchmark.splits.len() },
         seed: global.seed,
-        interrupted: watch.stopped(),
-        asked: study.combinations(task).len(),
-        combinations,
+        interrupted: false,
+        combinations: Vec::new(),
+        all_minus_best: Vec::new(),
+        asked,
     };
-    if let Some(file) = &args.write {
-        gnarl_graph::files::write_atomically(file, report.markdown().as_bytes())?;
-    }
+    let write = |report: &AxesReport| match &args.write {
+        Some(file) => gnarl_graph::files::write_atomically(file, report.markdown().as_bytes()),
+        None => Ok(()),
+    };
+    // Rows may take hours: what is done is kept, and a file that cannot be written is noticed with the first.
+    let mut written = Ok(());
+    study.run(&benchmark, &watch, |combination| {
+        report.combinations.push(combination.clone());
+        if written.is_ok() {
+            written = write(&report);
+        }
+        bar.inc(1);
+    })?;
+    bar.finish_and_clear();
+    written?;
+    report.interrupted = watch.stopped();
+    report.all_minus_best = report.against_best()?;
+    write(&report)?;
     Ok(output::Either::Right(report))
 }
 
+/// An attack by its name, with the budget behind a colon, or else this one.
+fn attack(text: &str, budget: Option<&str>) -> gnarl_graph::Result<Attack> {
+    let (name, own) = text.split_once(':').map_or((text, None), |(name, own)| (name, Some(own)));
+    let budget = own.or(budget).map(|text| ("budget".to_string(), text.to_string()));
+    name.parse::<Attack>()?.with(&budget.into_iter().collect::<Vec<_>>())
+}
+
+/// All axes at once against the best single one on the same inputs.
+#[derive(Debug, Serialize)]
+struct AgainstBest {
+    all: String,
+    /// `clean`, or the attack.
+    on: String,
+    /// The single axis of the highest mean, by test items: with hindsight.
+    best: String,
+    difference: PairedDifference,
+}
+
 impl AxesReport {
-    fn heads(&self) -> Vec<&'static str> {
-        let mut heads = vec!["switched on", ">clean, %", ">minus plain"];
-        if self.attack.is_some() {
-            heads.extend([">attacked, %", ">minus plain"]);
+    fn heads(&self) -> Vec<String> {
+        let mut heads: Vec<String> = ["switched on", ">clean, %", ">minus plain"].map(String::from).to_vec();
+        for attack in self.attack_names() {
+            heads.extend([format!(">{attack}, %"), ">minus plain".to_string()]);
         }
-        heads.push(">seconds");
+        heads.push(">seconds".to_string());
         heads
+    }
+
+    fn attack_names(&self) -> Vec<String> {
+        let name = |attack: &Attack| match attack.budget() {
+            Ok(budget) => format!("{attack}, {budget}"),
+            Err(_) => attack.to_string(),
+        };
+        self.attacks.iter().map(name).collect()
     }
 
     fn cells(&self, combination: &Combination) -> Vec<String> {
@@ -105,46 +156,85 @@ impl AxesReport {
             Outcome::Judged(judged) => judged,
             Outcome::Refused(why) => return vec![combination.name(), format!("- ({why})")],
         };
-        let minus = |d: &Option<_>| d.as_ref().map_or_else(|| "-".to_string(), difference);
-        let mut cells = vec![combination.name(), clean.text(), minus(minus_plain)];
-        if let Some(attacked) = attacked {
-            cells.extend([attacked.text(), minus(attacked_minus_plain)]);
+        let minus = |d: Option<&_>| d.map_or_else(|| "-".to_string(), difference);
+        let mut cells = vec![combination.name(), clean.text(), minus(minus_plain.as_ref())];
+        for (i, attacked) in attacked.iter().enumerate() {
+            cells.extend([attacked.text(), minus(attacked_minus_plain.get(i))]);
         }
         cells.push(real(*seconds));
         cells
     }
 
+    /// What all at once give over the best single axis: of each kind of weights, on clean inputs and on those of each attack.
+    fn against_best(&self) -> gnarl_graph::Result<Vec<AgainstBest>> {
+        let judged = |size: std::ops::Range<usize>| {
+            let of_size = self.combinations.iter().filter(move |c| size.contains(&c.switched.len()));
+            of_size.filter_map(|c| match &c.outcome {
+                Outcome::Judged(judged) => Some((c, judged)),
+                Outcome::Refused(_) => None,
+            })
+        };
+        let mut names = vec!["clean".to_string()];
+        names.extend(self.attack_names());
+        let mut found = Vec::new();
+        for (all, of_all) in judged(3..usize::MAX) {
+            for (i, on) in names.iter().enumerate() {
+                let figure = |judged: &Judged| match i {
+                    0 => judged.clean.clone(),
+                    _ => judged.attacked[i - 1].clone(),
+                };
+                let best = judged(1..2).max_by(|a, b| figure(a.1).mean.total_cmp(&figure(b.1).mean));
+                let Some((best, of_best)) = best else { continue };
+                let difference = paired_difference(&figure(of_all).runs, &figure(of_best).runs)?;
+                found.push(AgainstBest { all: all.name(), on: on.clone(), best: best.name(), difference });
+            }
+        }
+        Ok(found)
+    }
+
+    fn against_best_lines(&self) -> String {
+        let line = |a: &AgainstBest| {
+            format!("{}, {}: {} minus the best single axis, {}\n", a.all, a.on, difference(&a.difference), a.best)
+        };
+        self.all_minus_best.iter().map(line).collect()
+    }
+
     fn markdown(&self) -> String {
-        let heads: Vec<&str> = self.heads().iter().map(|head| head.trim_start_matches('>')).collect();
+        let heads = self.heads();
+        let heads: Vec<&str> = heads.iter().map(|head| head.trim_start_matches('>')).collect();
         let rule: Vec<&str> = self.heads().iter().map(|h| if h.starts_with('>') { "---:" } else { "---" }).collect();
         let row =
             |cells: &[String]| format!("| {} |\n", cells.iter().map(|c| c.trim()).collect::<Vec<_>>().join(" | "));
         let mut text = format!("| {} |\n| {} |\n", heads.join(" | "), rule.join(" | "));
         self.combinations.iter().for_each(|combination| text += &row(&self.cells(combination)));
+        for line in self.against_best_lines().lines() {
+            text += &format!("\n{line}\n");
+        }
         text
     }
 }
 
 impl Report for AxesReport {
     fn text(&self) -> String {
-        let mut table = output::table(&self.heads());
-        let width = self.heads().len();
+        let heads = self.heads();
+        let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
+        let (mut table, width) = (output::table(&heads), heads.len());
         for combination in &self.combinations {
             let mut cells = self.cells(combination);
             cells.resize(width, String::new());
             table.add_row(cells);
         }
-        let attack = self.attack.map_or(String::new(), |attack| match attack.budget() {
-            Ok(budget) => format!(", {attack}, {budget}"),
-            Err(_) => format!(", {attack}"),
-        });
         let mut text = format!(
-            "{} on {}, {} runs{attack}; differences are paired, run by run (* beyond two standard errors)\n{}",
+            "{} on {}, {} runs; differences are paired, run by run (* beyond two standard errors)\n{}",
             self.model.backbone,
             self.data,
             self.runs,
             output::render(&table)
         );
+        if !self.all_minus_best.is_empty() {
+            text += "\n\n";
+            text += self.against_best_lines().trim_end();
+        }
         if self.interrupted {
             text += "\ninterrupted: what was not reached is left out\n";
         }

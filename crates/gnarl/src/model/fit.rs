@@ -57,6 +57,7 @@ impl Model {
         plan.check_demand(name, content, 1.0, 0.0)?;
         let candidates = plan.model.operator.candidates().into_iter().map(|operator| plan.with_operator(operator));
         let candidates: Vec<Plan> = candidates.collect();
+        let mut scouts = Vec::new();
         let data = match content {
             Content::Graph(graph) => {
                 if graph.num_nodes() == 0 {
@@ -76,18 +77,25 @@ impl Model {
                     let graph = if plan.sampling.is_some() { graph.clone() } else { scaler.scaled(&graph)? };
                     Ok(ScaledGraph { graph, scaler, prepared, rows })
                 });
-                ReadyData::Graph { labels, scaled: scaled.collect::<Result<_>>()? }
+                let scaled = scaled.collect::<Result<Vec<_>>>()?;
+                if scaled.len() > 1 || candidates.len() > 1 {
+                    scouts = scouts_of(&candidates)?;
+                }
+                ReadyData::Graph { labels, scaled }
             }
             Content::Graphs(set) => {
                 let kind = FeatureKind::of(set.graphs().iter());
                 refuse_idle_scaling(self.features, set.graphs())?;
                 let prepared = candidates.iter().map(|_| OnceLock::new()).collect();
                 let scaling = plan.scalings(kind)[0];
+                if candidates.len() > 1 {
+                    scouts = scouts_of(&candidates)?;
+                }
                 ReadyData::Graphs { source: SetSource::new(set, &plan, &options)?, scaling, prepared }
             }
         };
         let fingerprint = content.fingerprint();
-        Ok(Ready { name: name.to_string(), fingerprint, plan, candidates, options, data })
+        Ok(Ready { name: name.to_string(), fingerprint, plan, candidates, scouts, options, data })
     }
 }
 
@@ -99,6 +107,8 @@ pub struct Ready {
     plan: Plan,
     /// The plan with each operator that is tried.
     candidates: Vec<Plan>,
+    /// In the place of the candidates while one of them is settled on, where they are long to train; or none.
+    scouts: Vec<Plan>,
     options: FitOptions,
     data: ReadyData,
 }
@@ -153,8 +163,7 @@ impl Ready {
         watch: &Watch<'_>,
     ) -> Result<Fitted> {
         let start = Instant::now();
-        let attempt = |on: &ScaledGraph, candidate: usize| {
-            let plan = &self.candidates[candidate];
+        let attempt = |on: &ScaledGraph, candidate: usize, plan: &Plan| {
             if let Some(sampling) = plan.sampling {
                 let Plan { network, model, .. } = plan;
                 let make = || Ok(Arc::new(RowOperator::new(&on.graph, &on.scaler, network.backbone, model.operator)?));
@@ -177,14 +186,17 @@ impl Ready {
             Ok(OnNodes { learned, report, mean_log_degree: prepared.mean_log_degree })
         };
         let items = split.val().iter().filter(|&&u| labels.get(u).is_some()).count();
-        let (on, first, scalings) = settle_scaling(scaled, items, watch, |on| attempt(on, 0))?;
+        let (on, first, scalings) = settle_scaling(scaled, items, watch, |on| attempt(on, 0, self.scout(0)))?;
         let first = Cell::new(Some(first));
         let again = |candidate: usize| match first.take() {
             Some(first) if candidate == 0 => Ok(first),
-            _ => attempt(on, candidate),
+            _ => attempt(on, candidate, self.scout(candidate)),
         };
-        let settled = settle(&self.candidates, watch, again, |fitted| &fitted.report)?;
-        let Settled { candidate, fitted: OnNodes { learned, report, mean_log_degree }, tried } = settled;
+        let Settled { candidate, fitted, tried } = settle(&self.candidates, watch, again, |fitted| &fitted.report)?;
+        let OnNodes { learned, report, mean_log_degree } = match self.scouts.is_empty() {
+            true => fitted,
+            false => attempt(on, candidate, &self.candidates[candidate])?,
+        };
         let plan = self.candidates[candidate].scaled_by(&on.scaler);
         let reading = match plan.sampling {
             Some(_) => Reading::default(),
@@ -216,8 +228,7 @@ impl Ready {
         watch: &Watch<'_>,
     ) -> Result<Fitted> {
         let scaler = source.scaler(scaling, split)?;
-        let attempt = |candidate: usize| {
-            let plan = &self.candidates[candidate];
+        let attempt = |candidate: usize, plan: &Plan| {
             let own;
             let prepared = match scaler {
                 Scaler::Standardised(_) => {
@@ -229,8 +240,12 @@ impl Ready {
             let on = fit_graphs::OnSet { source, prepared, scaler: &scaler, split };
             Ok((fit_graphs::fit(plan, &on, &self.options, seed, watch)?, prepared.mean_log_degree()))
         };
-        let settled = settle(&self.candidates, watch, attempt, |((_, report), _)| report)?;
-        let Settled { candidate, fitted: ((learned, report), mean_log_degree), tried } = settled;
+        let trial = |candidate: usize| attempt(candidate, self.scout(candidate));
+        let Settled { candidate, fitted, tried } = settle(&self.candidates, watch, trial, |((_, report), _)| report)?;
+        let ((learned, report), mean_log_degree) = match self.scouts.is_empty() {
+            true => fitted,
+            false => attempt(candidate, &self.candidates[candidate])?,
+        };
         let labels = source.labels();
         let plan = self.candidates[candidate].scaled_by(&scaler);
         let reading = source.read_off(&plan, learned.classifier(), &scaler, split, seed)?;
@@ -249,9 +264,20 @@ impl Ready {
         })
     }
 
+    /// What is trained to judge a candidate by.
+    fn scout(&self, candidate: usize) -> &Plan {
+        self.scouts.get(candidate).unwrap_or(&self.candidates[candidate])
+    }
+
     fn trained_on(&self, split: &Split) -> TrainedOn {
         TrainedOn { dataset: self.name.clone(), fingerprint: self.fingerprint, split: split.clone() }
     }
+}
+
+/// What settles on one of these: of models with exits the same at a fixed depth, which is one training and not one for every exit. Of others none:
+/// they are trained themselves.
+fn scouts_of(candidates: &[Plan]) -> Result<Vec<Plan>> {
+    candidates.iter().filter_map(|plan| plan.scout().transpose()).collect()
 }
 
 /// The way of scaling to keep, with what fitting came to there: the usual one, unless validation nodes are right about another by more

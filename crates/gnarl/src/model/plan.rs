@@ -9,7 +9,7 @@ use gnarl_graph::{Content, Error, Result};
 use super::{FitOptions, Model, NetworkOptions, TrainingOptions};
 use crate::augment::{Augment, Copies, Through};
 use crate::defense::Defense;
-use crate::depth::{Kind, Scheme};
+use crate::depth::{Depth, Kind, Scheme};
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
 use crate::inference::{Inference, Perturbed};
 use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout, UsualOperator};
@@ -125,6 +125,15 @@ impl Plan {
         Ok(())
     }
 
+    /// The same at a fixed depth, where this has exits: quick to train, to settle what is left open. Sampled neighbourhoods are drawn for a number of
+    /// rounds that another depth does not have.
+    pub(super) fn scout(&self) -> crate::Result<Option<Plan>> {
+        match self.model.depth.exits() {
+            Some(_) if self.sampling.is_none() => self.model.depth(Depth::default()).plan(self.task).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Trainings of `epochs` epochs that fitting comes to, for progress; on this, whose features may take more than one.
     pub fn trainings(&self, content: Option<&Content>) -> usize {
         let each = match self.model.depth.exits() {
@@ -136,7 +145,9 @@ impl Plan {
             Some(Content::Graph(graph)) => FeatureKind::of([graph].into_iter()),
             Some(Content::Graphs(_)) | None => FeatureKind::Plain,
         };
-        each * (self.model.operator.candidates().len() + self.scalings(kind).len() - 1)
+        let tried = self.model.operator.candidates().len() + self.scalings(kind).len() - 1;
+        let scouted = self.model.depth.exits().is_some() && self.sampling.is_none();
+        if scouted && tried > 1 { tried + each } else { tried * each }
     }
 }
 

@@ -29,10 +29,22 @@ pub struct AxesStudy {
     pub runs: usize,
     /// The first run's seed.
     pub seed: u64,
-    /// Judge on attacked inputs too.
-    pub attack: Option<Attack>,
-    /// Whether only single axes are looked at.
-    pub alone: bool,
+    /// Judge on the inputs of each of these attacks too.
+    pub attacks: Vec<Attack>,
+    /// What is looked at beside single axes.
+    pub which: Which,
+}
+
+/// Which combinations of axes are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Which {
+    /// Single axes, every pair of them, and all at once.
+    #[default]
+    Everything,
+    /// Single axes and all at once.
+    WithoutPairs,
+    /// Single axes.
+    Alone,
 }
 
 /// A choice of an axis, by the names of both.
@@ -108,12 +120,12 @@ pub struct Judged {
     /// Minus the plain model's, run by run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minus_plain: Option<PairedDifference>,
-    /// On attacked inputs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attacked: Option<Accuracy>,
+    /// On the inputs of each attack.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attacked: Vec<Accuracy>,
     /// Minus the plain model's, run by run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub attacked_minus_plain: Option<PairedDifference>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attacked_minus_plain: Vec<PairedDifference>,
     /// Seconds of all its runs.
     pub seconds: f64,
 }
@@ -139,10 +151,11 @@ impl AxesStudy {
         let choices = Switched::all(task);
         let mut all = vec![Vec::new()];
         all.extend(choices.iter().map(|&one| vec![one]));
-        if self.alone {
+        if self.which == Which::Alone {
             return all;
         }
-        for (i, &one) in choices.iter().enumerate() {
+        let paired = if self.which == Which::Everything { &choices[..] } else { &[] };
+        for (i, &one) in paired.iter().enumerate() {
             all.extend(choices[i + 1..].iter().filter(|other| other.axis != one.axis).map(|&other| vec![one, other]));
         }
         for &weights in choices.iter().filter(|s| s.axis == "weights") {
@@ -166,21 +179,20 @@ impl AxesStudy {
     ) -> Result<Combination> {
         let start = Instant::now();
         let refused = |why: String| Combination { switched: switched.to_vec(), outcome: Outcome::Refused(why) };
-        let found = self.model(switched).map_err(Error::from).and_then(|model| self.judge(model, on, watch));
+        let found = self.judge(switched, on, watch);
         let (clean, attacked) = match found {
             Ok(found) => found,
             Err(Error::Graph(why)) => return Ok(refused(why.to_string())),
             Err(other) => return Err(other),
         };
-        let minus = |ours: &Accuracy, plain: Option<&Accuracy>| {
-            plain.map(|plain| paired_difference(&ours.runs, &plain.runs)).transpose()
+        let minus = |ours: &Accuracy, plain: &Accuracy| paired_difference(&ours.runs, &plain.runs);
+        let attacked_minus_plain = match plain {
+            Some(plain) => attacked.iter().zip(&plain.attacked).map(|(ours, plain)| minus(ours, plain)).collect(),
+            None => Ok(Vec::new()),
         };
         let judged = Judged {
-            minus_plain: minus(&clean, plain.map(|p| &p.clean))?,
-            attacked_minus_plain: match &attacked {
-                Some(attacked) => minus(attacked, plain.and_then(|p| p.attacked.as_ref()))?,
-                None => None,
-            },
+            minus_plain: plain.map(|plain| minus(&clean, &plain.clean)).transpose()?,
+            attacked_minus_plain: attacked_minus_plain?,
             clean,
             attacked,
             seconds: start.elapsed().as_secs_f64(),
@@ -188,29 +200,48 @@ impl AxesStudy {
         Ok(Combination { switched: switched.to_vec(), outcome: Outcome::Judged(judged) })
     }
 
-    /// Accuracies on clean and, where asked for, attacked inputs.
-    fn judge(&self, model: Model, on: &Benchmark, watch: &Watch<'_>) -> Result<(Accuracy, Option<Accuracy>)> {
-        let unfinished = || Error::from(gnarl_graph::Error::argument("axes", "stopped before its runs were done"));
-        let Some(attack) = self.attack else {
+    /// Accuracies on clean inputs and on those of each attack.
+    fn judge(&self, switched: &[Switched], on: &Benchmark, watch: &Watch<'_>) -> Result<(Accuracy, Vec<Accuracy>)> {
+        let refused = |what: &str| Error::from(gnarl_graph::Error::argument("axes", what));
+        let unfinished = || refused("stopped before its runs were done");
+        let model = self.model(switched)?;
+        if self.attacks.is_empty() {
             let study = TrainStudy { runs: self.runs, seed: self.seed, ..TrainStudy::new(model) };
             let result = study.run(on, watch)?;
-            let no_test = || Error::from(gnarl_graph::Error::argument("axes", "there are no labelled test items"));
             if result.unfinished > 0 {
                 return Err(unfinished());
             }
-            return Ok((result.test_accuracy()?.ok_or_else(no_test)?, None));
-        };
-        let (mode, known) = (Mode::Evasion, Known::True);
-        let runs = if on.content.task() == Task::Node { self.runs } else { on.splits.len() };
-        let study =
-            AttackStudy { model, attack, mode, surrogate: None, targets: Targets::Usual, known, runs, seed: self.seed };
-        let result = study.run(on, watch)?;
-        if result.unfinished > 0 {
-            return Err(unfinished());
+            let accuracy = result.test_accuracy()?;
+            return Ok((accuracy.ok_or_else(|| refused("there are no labelled test items"))?, Vec::new()));
         }
-        let clean = result.over(|run| run.defended.map_or(run.clean_accuracy, |d| d.clean_accuracy))?;
-        let attacked = result.over(|run| run.defended.map_or(run.attacked_accuracy, |d| d.attacked_accuracy))?;
-        Ok((clean, Some(attacked)))
+        if on.content.task() == Task::Node {
+            let UnderAttacks { clean, attacked, .. } = self.under(switched, &self.attacks, on, watch)?;
+            return Ok((clean, attacked));
+        }
+        let (mut clean, mut attacked) = (None, Vec::new());
+        for &attack in &self.attacks {
+            let result = AttackStudy { runs: on.splits.len(), ..self.evasion(model, attack) }.run(on, watch)?;
+            if result.unfinished > 0 {
+                return Err(unfinished());
+            }
+            clean.get_or_insert(result.over(clean_accuracy)?);
+            attacked.push(result.over(attacked_accuracy)?);
+        }
+        Ok((clean.ok_or_else(|| refused("at least one attack is needed"))?, attacked))
+    }
+
+    /// An attack on a trained model, by somebody who knows the true classes.
+    fn evasion(&self, model: Model, attack: Attack) -> AttackStudy {
+        AttackStudy {
+            model,
+            attack,
+            mode: Mode::Evasion,
+            surrogate: None,
+            targets: Targets::Usual,
+            known: Known::True,
+            runs: self.runs,
+            seed: self.seed,
+        }
     }
 
     /// One combination on one graph, clean and under several attacks, each model fitted once. Where answers are not read off plainly, the reading is
@@ -226,17 +257,7 @@ impl AxesStudy {
         let refused = |what: &str| Error::from(gnarl_graph::Error::argument("axes", what));
         let graph = on.content.graph()?;
         let model = self.model(switched)?;
-        let study = |attack: &Attack| AttackStudy {
-            model,
-            attack: *attack,
-            mode: Mode::Evasion,
-            surrogate: None,
-            targets: Targets::Usual,
-            known: Known::True,
-            runs: self.runs,
-            seed: self.seed,
-        };
-        let studies: Vec<AttackStudy> = attacks.iter().map(study).collect();
+        let studies: Vec<AttackStudy> = attacks.iter().map(|&attack| self.evasion(model, attack)).collect();
         let first = studies.first().ok_or_else(|| refused("at least one attack is needed"))?;
         let ready = first.settled_model().ready(&on.name, &on.content, FitOptions::default())?;
         let one = |i: usize| -> Result<(Vec<AttackRun>, Fitted)> {
@@ -258,10 +279,9 @@ impl AxesStudy {
         }
         let over =
             |a: usize, f: fn(&AttackRun) -> f64| Accuracy::of(done.iter().map(|(runs, _)| f(&runs[a])).collect());
-        let clean = over(0, |run| run.defended.map_or(run.clean_accuracy, |d| d.clean_accuracy))?;
-        let attacked = (0..attacks.len())
-            .map(|a| over(a, |run| run.defended.map_or(run.attacked_accuracy, |d| d.attacked_accuracy)))
-            .collect::<gnarl_graph::Result<Vec<Accuracy>>>()?;
+        let clean = over(0, clean_accuracy)?;
+        let attacked =
+            (0..attacks.len()).map(|a| over(a, attacked_accuracy)).collect::<gnarl_graph::Result<Vec<Accuracy>>>()?;
         let models: Vec<Fitted> = done.into_iter().map(|(_, fitted)| fitted).collect();
         Ok(UnderAttacks {
             switched: switched.to_vec(),
@@ -296,13 +316,29 @@ impl AxesStudy {
     }
 }
 
+/// Of a run, on clean inputs, read by its own inference.
+fn clean_accuracy(run: &AttackRun) -> f64 {
+    run.defended.map_or(run.clean_accuracy, |d| d.clean_accuracy)
+}
+
+/// The same on attacked inputs.
+fn attacked_accuracy(run: &AttackRun) -> f64 {
+    run.defended.map_or(run.attacked_accuracy, |d| d.attacked_accuracy)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::nn::Backbone;
 
     fn study() -> AxesStudy {
-        AxesStudy { model: Model::new(Backbone::Gcn).epochs(5), runs: 2, seed: 0, attack: None, alone: false }
+        AxesStudy {
+            model: Model::new(Backbone::Gcn).epochs(5),
+            runs: 2,
+            seed: 0,
+            attacks: Vec::new(),
+            which: Which::Everything,
+        }
     }
 
     #[test]
@@ -320,7 +356,8 @@ mod tests {
         }
         // A choice that the lists no longer have would fail here.
         assert!(all.iter().all(|switched| study().model(switched).is_ok()));
-        assert_eq!(AxesStudy { alone: true, ..study() }.combinations(Task::Graph).len(), 7);
+        assert_eq!(AxesStudy { which: Which::Alone, ..study() }.combinations(Task::Graph).len(), 7);
+        assert_eq!(AxesStudy { which: Which::WithoutPairs, ..study() }.combinations(Task::Graph).len(), 9);
     }
 
     /// Fitted once or once for each attack: the same figures.
@@ -336,12 +373,11 @@ mod tests {
             let found = study().under(switched, &attacks, &on, &Watch::quiet()).unwrap();
             assert_eq!((found.attacked.len(), found.models.len()), (2, 2));
             for (a, &attack) in attacks.iter().enumerate() {
-                let alone = AxesStudy { attack: Some(attack), ..study() };
-                let alone = alone.run_one(switched, &on, None, &Watch::quiet()).unwrap();
-                let Outcome::Judged(judged) = alone.outcome else { panic!("{alone:?}") };
-                assert_eq!(judged.attacked.as_ref(), Some(&found.attacked[a]), "{attack}");
+                let alone = AxesStudy { attacks: vec![attack], ..study() };
+                let result = alone.evasion(alone.model(switched).unwrap(), attack).run(&on, &Watch::quiet()).unwrap();
+                assert_eq!(result.over(attacked_accuracy).unwrap(), found.attacked[a], "{attack}");
                 if a == 0 {
-                    assert_eq!(judged.clean, found.clean);
+                    assert_eq!(result.over(clean_accuracy).unwrap(), found.clean);
                 }
             }
         }
@@ -353,7 +389,7 @@ mod tests {
         let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
         let splits = graph.splits().to_vec();
         let on = Benchmark { name: "csbm".into(), content: gnarl_graph::Content::Graph(graph), splits };
-        let study = AxesStudy { alone: true, ..study() };
+        let study = AxesStudy { which: Which::Alone, ..study() };
         let mut told = 0;
         let found = study.run(&on, &Watch::quiet(), |_| told += 1).unwrap();
         assert_eq!((found.len(), told), (7, 7));
@@ -361,7 +397,7 @@ mod tests {
         for combination in &found[1..] {
             let Outcome::Judged(judged) = &combination.outcome else { panic!("{combination:?}") };
             assert_eq!(judged.clean.runs.len(), 2);
-            assert!(judged.minus_plain.is_some() && judged.attacked.is_none());
+            assert!(judged.minus_plain.is_some() && judged.attacked.is_empty());
         }
         let mlp = AxesStudy { model: Model::new(Backbone::Mlp).epochs(2), ..study };
         let refused = mlp.run_one(&SWITCHED[..1], &on, None, &Watch::quiet()).unwrap();

@@ -24,7 +24,7 @@ use gnarl::operator::{Cgso, Initialisation};
 use gnarl::perturb::Norm;
 use gnarl::robustness::certify::Scope;
 use gnarl::study::Accuracy;
-use gnarl::study::axes::{AxesStudy, Switched, UnderAttacks};
+use gnarl::study::axes::{AxesStudy, Switched, UnderAttacks, Which};
 use gnarl::study::certify::{Certificate, CertifiedNode, CertifyResult, CertifyStudy, CertifyWatch, Radius};
 use gnarl::study::portrait::{Portrait, Walk, portrait, walk};
 use gnarl::study::train::{AugmentationReport, DepthReport, TrainStudy};
@@ -282,7 +282,7 @@ fn cora(global: &Global) -> anyhow::Result<Benchmark> {
 
 /// The plain model, every axis alone at its defaults, and all of them with orthonormal weights, a fixed start of the operator and fewer exits.
 fn axes(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> anyhow::Result<(UnderAttacks, Vec<Row>)> {
-    let study = |model: Model| AxesStudy { model, runs: RUNS, seed, attack: None, alone: true };
+    let study = |model: Model| AxesStudy { model, runs: RUNS, seed, attacks: Vec::new(), which: Which::Alone };
     let choices: Vec<Switched> =
         Switched::all(Task::Node).into_iter().filter(|s| s.axis != "weights" || s.choice == "orthonormal").collect();
     let mut combinations = vec![("plain", "GCN".to_string(), study(plain), Vec::new())];
