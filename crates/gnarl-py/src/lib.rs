@@ -3,6 +3,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | `certify` | certificates of models, ours and others |
 //! | `graph` | graphs and sets of graphs |
 //! | `model` | a model in words, fitting, the fitted model |
 //! | `outside` | models of one's own: attacked, measured, defended |
@@ -13,6 +14,7 @@
 //! | `arrays`, `errors` | NumPy's arrays and Python's exceptions |
 
 mod arrays;
+mod certify;
 mod errors;
 mod graph;
 mod model;
@@ -39,6 +41,8 @@ fn run_command(py: Python<'_>, words: Vec<OsString>) -> u8 {
 /// What gnarl does that Python cannot: see the package `gnarl`, which is made for people.
 #[pymodule]
 mod _gnarl {
+    #[pymodule_export]
+    use super::certify::certify;
     #[pymodule_export]
     use super::graph::{PyGraph, PyGraphSet, dataset_names, load_dataset};
     #[pymodule_export]

@@ -23,7 +23,7 @@ use crate::model::PyFitted;
 use crate::work;
 
 /// A function of Python's as a classifier. The GIL is held while it answers, and not otherwise.
-struct Outside {
+pub(crate) struct Outside {
     function: Py<PyAny>,
     num_classes: usize,
     /// What the graphs it is asked about have in common.
@@ -104,13 +104,13 @@ pub struct PyDefended {
 }
 
 /// What is attacked, measured or defended.
-enum Subject {
+pub(crate) enum Subject {
     Fitted(PyFitted),
     Function(Py<PyAny>),
 }
 
 impl Subject {
-    fn of(model: &Bound<'_, PyAny>) -> Self {
+    pub(crate) fn of(model: &Bound<'_, PyAny>) -> Self {
         match model.cast::<PyFitted>() {
             Ok(fitted) => Subject::Fitted(fitted.get().clone()),
             Err(_) => Subject::Function(model.clone().unbind()),
@@ -125,60 +125,67 @@ impl Subject {
     }
 
     /// With a graph made ready for it: ours see scaled features, others what they are given.
-    fn asked(&self, py: Python<'_>, graph: &PyGraph, stop: &Arc<AtomicBool>) -> PyResult<(Asked, PyGraph)> {
+    pub(crate) fn asked(
+        &self,
+        py: Python<'_>,
+        graph: &PyGraph,
+        stop: &Arc<AtomicBool>,
+    ) -> PyResult<(Questioned, PyGraph)> {
         match self {
-            Subject::Fitted(fitted) if graph.scaled => Ok((Asked::Fitted(fitted.clone()), graph.clone())),
+            Subject::Fitted(fitted) if graph.scaled => Ok((Questioned::Fitted(fitted.clone()), graph.clone())),
             Subject::Fitted(fitted) => {
                 let scaled = fitted.fitted.scaled(&graph.graph).map_err(crate::errors::raised)?;
                 let scaled = PyGraph { scaled: true, ..graph.instead(scaled) };
-                Ok((Asked::Fitted(fitted.clone()), scaled))
+                Ok((Questioned::Fitted(fitted.clone()), scaled))
             }
             Subject::Function(function) => {
                 let outside = Outside::new(py, function.bind(py), graph, stop)?;
-                Ok((Asked::Outside(Box::new(outside)), graph.clone()))
+                Ok((Questioned::Outside(Box::new(outside)), graph.clone()))
             }
         }
     }
 }
 
 /// A subject that can be asked from any thread.
-enum Asked {
+pub(crate) enum Questioned {
     Fitted(PyFitted),
     Outside(Box<Outside>),
 }
 
-impl Asked {
+impl Questioned {
     /// Calls a function with the model as an attacker sees it: on scaled features, by a plain forward pass.
-    fn with<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
+    pub(crate) fn with<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
         match self {
-            Asked::Fitted(fitted) => f(&fitted.fitted.bare()),
-            Asked::Outside(outside) => f(&**outside),
+            Questioned::Fitted(fitted) => f(&fitted.fitted.bare()),
+            Questioned::Outside(outside) => f(&**outside),
         }
     }
 
     /// The exception that a function raised, rather than what became of it on the way.
     fn or_raised<T>(&self, result: PyResult<T>) -> PyResult<T> {
         match self {
-            Asked::Outside(outside) => match outside.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                Some(raised) if result.is_err() => Err(raised),
-                _ => result,
-            },
-            Asked::Fitted(_) => result,
+            Questioned::Outside(outside) => {
+                match outside.raised.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                    Some(raised) if result.is_err() => Err(raised),
+                    _ => result,
+                }
+            }
+            Questioned::Fitted(_) => result,
         }
     }
 }
 
 /// Runs a question about a subject, without the GIL.
-fn ask<T: Send + 'static>(
+pub(crate) fn question<T: Send + 'static>(
     py: Python<'_>,
     n_jobs: Option<usize>,
     stop: &Arc<AtomicBool>,
-    asked: Asked,
-    question: impl FnOnce(&Asked) -> gnarl::Result<T> + Send + 'static,
+    asked: Questioned,
+    put: impl FnOnce(&Questioned) -> gnarl::Result<T> + Send + 'static,
 ) -> PyResult<T> {
     let asked = Arc::new(asked);
     let worker = asked.clone();
-    let result = work::run(py, n_jobs, stop, None, move || question(&worker));
+    let result = work::run(py, n_jobs, stop, None, move || put(&worker));
     asked.or_raised(result)
 }
 
@@ -223,7 +230,7 @@ impl PyDefended {
                         Subject::Function(_) => other.get().graph.clone(),
                     });
                 }
-                ask(py, n_jobs, &stop, asked, move |asked| {
+                question(py, n_jobs, &stop, asked, move |asked| {
                     asked.with(|model| match (&graphs[..], train) {
                         ([graph], train) => {
                             let all = || (0..graph.num_nodes() as u32).collect();
@@ -247,15 +254,15 @@ impl PyDefended {
         let stop = Arc::new(AtomicBool::new(false));
         let (asked, graph) = self.model.asked(py, graph.get(), &stop)?;
         let (reading, seed) = (self.reading.clone(), self.seed);
-        let answer = move |asked: &Asked| match asked {
+        let answer = move |asked: &Questioned| match asked {
             // The network inside, so that short cuts are taken; the defence comes first.
-            Asked::Fitted(fitted) => {
+            Questioned::Fitted(fitted) => {
                 let purified = fitted.fitted.model().defense.method().purified(&graph.graph)?;
                 reading.answer(fitted.fitted.network()?, &purified, seed)
             }
-            Asked::Outside(outside) => reading.answer(&**outside, &graph.graph, seed),
+            Questioned::Outside(outside) => reading.answer(&**outside, &graph.graph, seed),
         };
-        given(py, &ask(py, self.n_jobs, &stop, asked, answer)?)
+        given(py, &question(py, self.n_jobs, &stop, asked, answer)?)
     }
 
     /// How far an inference that tests its own assumption may be trusted; None where nothing was tested.
@@ -342,8 +349,8 @@ pub fn attack<'py>(
         Some(model) => {
             let (asked, on) = Subject::of(model).asked(py, &original, &stop)?;
             let graph = on.graph.clone();
-            let question = move |asked: &Asked| asked.with(|model| run(&graph, Some(model), &targets, &training));
-            (ask(py, n_jobs, &stop, asked, question)?, on)
+            let attack = move |asked: &Questioned| asked.with(|model| run(&graph, Some(model), &targets, &training));
+            (question(py, n_jobs, &stop, asked, attack)?, on)
         }
     };
     let change = attacked.change;
@@ -419,11 +426,11 @@ pub fn robustness<'py>(
     let (asked, on) = subject.asked(py, graph.get(), &stop)?;
     let reading = match (&defended, &asked) {
         (Some(defended), _) => defended.get().reading.clone(),
-        (None, Asked::Fitted(fitted)) => fitted.fitted.reading().clone(),
-        (None, Asked::Outside(_)) => Reading::default(),
+        (None, Questioned::Fitted(fitted)) => fitted.fitted.reading().clone(),
+        (None, Questioned::Outside(_)) => Reading::default(),
     };
     let (graph, seed) = (on.graph, seed);
-    let question = move |asked: &Asked| {
+    let estimated = move |asked: &Questioned| {
         asked.with(|bare| {
             let found = match reading.is_plain() {
                 true => estimate(bare, &graph, &settings)?,
@@ -439,7 +446,7 @@ pub fn robustness<'py>(
             Ok((found, bounds))
         })
     };
-    let (found, bounds) = ask(py, n_jobs, &stop, asked, question)?;
+    let (found, bounds) = question(py, n_jobs, &stop, asked, estimated)?;
     let (bounds, no_bounds) = match bounds {
         Ok(bounds) => (bounds, None),
         Err(why) => (Vec::new(), Some(why)),

@@ -137,6 +137,8 @@ def test_models(graph: gnarl.Graph, a: Any, b: Any, name: str, number: Any) -> N
     survive(gnarl.robustness, model, graph, number if not isinstance(number, int) or number < 100 else 2, samples=3)
     survive(gnarl.robustness, model, "karate", 0.5, samples=2, sigma=a, norm=b)
     survive(gnarl.robustness, lambda g: a, graph, 0.5, samples=3, target=name)
+    survive(gnarl.certify, model, graph, name, target=name, items=a, radii=b)
+    survive(gnarl.certify, lambda g: a, graph, samples=number, alpha=b, p_plus=number)
     survive(lambda: gnarl.RobustCRF(neighbours=2, updates=1, radius=a, sigma=b)(model).predict(graph))
     survive(lambda: gnarl.CleanCRF()(model, a, train_mask=b))
     survive(lambda: gnarl.Jaccard(threshold=a)(graph))

@@ -80,6 +80,41 @@ def test_bounds_hold_and_are_of_networks_alone(blocks: gnarl.Graph, gcn: gnarl.N
         gnarl.robustness(gcn, blocks, 2.5, target="structure")
 
 
+def test_certificates_of_networks_functions_and_sets(blocks: gnarl.Graph, gcn: gnarl.NodeClassifier) -> None:
+    """Every method where it applies; what is certified stands an attack inside its radius."""
+    moved = gnarl.certify(gcn, blocks, "lipschitz", radii=[0.0, 0.05])
+    assert (moved.items == gcn.fitted_.split[3]).all() and moved.shares[0]["share"] == 1.0
+    assert (moved.classes == gcn.predict(blocks)[moved.items]).all() and (moved.radius >= 0).all()
+    appnp = gnarl.NodeClassifier("appnp", epochs=60, features="as-loaded").fit(blocks)
+    before = appnp.predict(blocks)
+    exact = gnarl.certify(appnp, blocks, "exact", threat="remove", max_radius=2)
+    firm = exact.items[exact.radius >= 2][:10]
+    assert len(firm) > 0, "nothing is certified, so that nothing is tested"
+    for node in firm:
+        near = [tuple(edge) for edge in blocks.edge_index.T if node in edge and edge[0] < edge[1]][:2]
+        left = gnarl.Graph(np.array([e for e in blocks.edge_index.T if tuple(sorted(e)) not in near]).T, x=blocks.x, num_nodes=blocks.num_nodes)
+        assert appnp.predict(left)[node] == before[node]
+    bits = gnarl.Graph(blocks.edge_index, x=(blocks.x > 0).astype(np.float32), y=blocks.y, num_nodes=blocks.num_nodes)
+    mine = Mine(bits)
+    smooth = gnarl.certify(mine, bits, samples=200, selection=20, p_plus=0.05, p_minus=0.2, items=[3, 5, 8])
+    assert (smooth.items == [3, 5, 8]).all() and smooth.deletions is not None and smooth.smoothed_accuracy is not None
+    again = gnarl.certify(mine, bits, samples=200, selection=20, p_plus=0.05, p_minus=0.2, items=[3, 5, 8], n_jobs=1)
+    assert (smooth.radius == again.radius).all() and smooth.shares == again.shares
+    assert "additions" not in repr(smooth) and "Certified by smoothing" in smooth._repr_html_()
+    graphs = [gnarl.cycle(4 + i % 3) if i % 2 else gnarl.star(4 + i % 3) for i in range(20)]
+    gin = gnarl.GraphClassifier("gin", epochs=20).fit(graphs, [i % 2 for i in range(20)])
+    of_graphs = gnarl.certify(gin, graphs, samples=100, selection=10, target="edges", p_plus=0.01, p_minus=0.1)
+    assert len(of_graphs.items) == 20 and 0 <= of_graphs.shares[0]["share"] <= 1
+    with pytest.raises(ValueError, match="threat: does not belong to smoothing"):
+        gnarl.certify(mine, bits, threat="add")
+    with pytest.raises(ValueError, match="exact looks into a network of gnarl's"):
+        gnarl.certify(mine, bits, "exact")
+    with pytest.raises(ValueError, match="all are 0 or 1"):
+        gnarl.certify(gcn, blocks, samples=100)
+    with pytest.raises(ValueError, match="unknown method 'magic'"):
+        gnarl.certify(gcn, blocks, "magic")
+
+
 def test_any_function_is_defended(blocks: gnarl.Graph) -> None:
     mine = Mine(blocks)
     safer = gnarl.RobustCRF(neighbours=5, updates=2, radius=0.5, sigma=0.5)(mine, random_state=1)

@@ -3,6 +3,7 @@
 mod support;
 
 use gnarl::attack::gaussian::Gaussian;
+use gnarl::attack::genetic::Genetic;
 use gnarl::attack::grbcd::Grbcd;
 use gnarl::attack::pgd_features::PgdFeatures;
 use gnarl::attack::pgd_structure::PgdStructure;
@@ -86,6 +87,7 @@ fn quick(budget: f64) -> Vec<Attack> {
         Attack::PgdStructure(pgd) => PgdStructure { steps: 8, block: 40, roundings: 4, ..pgd }.into(),
         Attack::Prbcd(prbcd) => Prbcd { epochs: 6, settling: 2, block: 40, roundings: 4, ..prbcd }.into(),
         Attack::Grbcd(grbcd) => Grbcd { steps: 6, block: 40, ..grbcd }.into(),
+        Attack::Genetic(genetic) => Genetic { population: 4, generations: 2, ..genetic }.into(),
         other => other,
     };
     on_sets.map(|attack| short(sized(attack))).collect()

@@ -7,14 +7,16 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use gnarl::model::Model;
 use gnarl::perturb::Norm;
-use gnarl::robustness::certify::{FlipNoise, Noise, Rule, Scope, Threat};
+use gnarl::robustness::certify::{Noise, Rule, Scope, Threat};
 use gnarl::study::Accuracy;
 use gnarl::study::certify::{
-    Cell, Certificate, Certified, CertifyStudy, CertifyWatch, Method, Radius, SmoothingSettings, Survived, binarised,
+    Asked, Attempts, Cell, Certificate, Certified, CertifyStudy, CertifyWatch, Method, Radius, SmoothingSettings,
+    Survived, Target, binarised,
 };
 use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
-use gnarl_graph::{Content, Error, Graph};
+use gnarl_graph::dataset::Task;
+use gnarl_graph::{Content, Error, GraphSet};
 use serde::Serialize;
 
 use super::model::{ModelArgs, ProtocolName};
@@ -42,13 +44,13 @@ pub struct CertifyArgs {
     /// Take features that are not zero for ones before anything is trained, as studies of binary features do with counts and weights
     #[arg(long, help_heading = CERTIFICATE)]
     pub binary: bool,
-    /// Of smoothing: how often a 0 becomes a 1 [default: 0.01 of features, 0.0001 of edges]
+    /// Of smoothing: how often a 0 becomes a 1 [default: 0.01 of features, 0.0001 of edges, 0.01 of those of sets]
     #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = CERTIFICATE)]
     pub p_plus: Option<f64>,
     /// Of smoothing: how often a 1 becomes a 0 [default: 0.6 of features, 0.4 of edges]
     #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = CERTIFICATE)]
     pub p_minus: Option<f64>,
-    /// Of smoothing both: how often an edge comes [default: 0.0001]
+    /// Of smoothing both: how often an edge comes [default: 0.0001, of sets 0.01]
     #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = CERTIFICATE)]
     pub edge_p_plus: Option<f64>,
     /// Of smoothing both: how often an edge goes [default: 0.4]
@@ -94,13 +96,16 @@ pub struct CertifyArgs {
     /// Attack so many test nodes by nettack, one at a time, and show what survives above what is certified
     #[arg(long, value_name = "N", help_heading = CERTIFICATE)]
     pub attacked: Option<usize>,
-    /// Runs, each a network of its own
+    /// Attack nodes inside the radii of every certificate without samples, so many times in all, and count the certificates that break
+    #[arg(long, value_name = "N", help_heading = CERTIFICATE)]
+    pub attempts: Option<usize>,
+    /// Runs, each a network of its own; of a set, folds
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
     /// Write the shares to STEM.csv, STEM.svg and STEM.png; of smoothing by flips a heat map, and its edges as STEM-curves.svg and .png
     #[arg(long, value_name = "STEM")]
     pub output: Option<PathBuf>,
-    /// Write class and radius of every test node of the first run to FILE.csv
+    /// Write class and radius of every test node, or test graph, of the first run to FILE.csv
     #[arg(long, value_name = "FILE.csv")]
     pub nodes: Option<PathBuf>,
 }
@@ -117,18 +122,6 @@ impl std::str::FromStr for MethodName {
 
     fn from_str(name: &str) -> gnarl_graph::Result<Self> {
         if name.eq_ignore_ascii_case("all") { Ok(MethodName::All) } else { name.parse().map(MethodName::One) }
-    }
-}
-
-gnarl_graph::named! {
-    /// What an attacker changes.
-    pub enum Target as "target" {
-        /// Features.
-        Features = "features",
-        /// Edges.
-        Edges = "edges",
-        /// Both at once.
-        Both = "both",
     }
 }
 
@@ -181,11 +174,13 @@ pub struct CertifyReport {
     refused: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     survived: Vec<Survived>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attempts: Vec<Attempts>,
     #[serde(skip_serializing_if = "Option::is_none")]
     smoothing: Option<SmoothingReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     test_accuracy: Option<Accuracy>,
-    /// Test nodes.
+    /// Test nodes, or test graphs.
     judged: usize,
     /// The median L2 norm of a node's features, as the network takes them.
     median_norm: f64,
@@ -194,12 +189,13 @@ pub struct CertifyReport {
     config: Config,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
+    /// Whether nodes or graphs are certified.
+    #[serde(skip)]
+    item: &'static str,
     /// What a radius is, in words.
     #[serde(skip)]
     meanings: Vec<String>,
 }
-
-const MAX_RADIUS: usize = 10;
 
 impl CertifyArgs {
     /// The methods by name; of `all` those that have anything to say of a target.
@@ -219,14 +215,37 @@ impl CertifyArgs {
         methods
     }
 
+    /// Refuses what is for the nodes of one graph.
+    fn check_set(&self, name: &str) -> gnarl_graph::Result<()> {
+        let refuse = |option: &'static str, what: &str| {
+            Err(Error::argument(option, format!("{what}, and {name} is a set of graphs")))
+        };
+        for method in [Method::Exact, Method::Convex] {
+            if self.method.contains(&MethodName::One(method)) {
+                return refuse("--method", &format!("{method} certifies the nodes of one graph"));
+            }
+        }
+        if self.attacked.is_some() {
+            return refuse("--attacked", "attacks the nodes of one graph");
+        }
+        if self.attempts.is_some() {
+            return refuse("--attempts", "attacks the nodes of one graph");
+        }
+        Ok(())
+    }
+
     fn is_all(&self) -> bool {
         self.method.contains(&MethodName::All)
     }
 
     /// What is attacked where nobody said.
-    fn target(&self, graph: Option<&Graph>) -> Target {
+    fn target(&self, content: Option<&Content>) -> Target {
         let only_exact = self.method.iter().all(|m| *m == MethodName::One(Method::Exact));
-        let has_features = graph.is_none_or(|graph| graph.features().is_some());
+        let has_features = match content {
+            None => true,
+            Some(Content::Graph(graph)) => graph.features().is_some(),
+            Some(Content::Graphs(set)) => set.graphs().iter().any(|graph| graph.features().is_some()),
+        };
         let usual = if only_exact || !has_features { Target::Edges } else { Target::Features };
         self.target.unwrap_or(usual)
     }
@@ -275,6 +294,9 @@ impl CertifyArgs {
         if self.local.is_some() && !methods.contains(&Method::Convex) {
             return Err(Error::argument("--local", "belongs to convex"));
         }
+        if self.attempts.is_some() && methods.iter().all(|m| *m == Method::Smoothing) {
+            return Err(Error::argument("--attempts", "belongs to lipschitz, exact and convex"));
+        }
         if self.attacked.is_some() && !counts {
             return Err(Error::argument("--attacked", "belongs to flips by lipschitz, exact and convex"));
         }
@@ -282,81 +304,52 @@ impl CertifyArgs {
     }
 
     /// The certificates, checked before anything is loaded.
-    fn certificates(&self, target: Target) -> gnarl_graph::Result<Vec<Certificate>> {
+    fn certificates(&self, target: Target, task: Task) -> gnarl_graph::Result<Vec<Certificate>> {
         self.check_options(target)?;
-        let most = self.max_radius.unwrap_or(MAX_RADIUS);
-        let one = |method: Method| -> gnarl_graph::Result<Certificate> {
-            let wrong = |what: &str| {
-                Err(Error::argument("--target", format!("{target} is not what {method} certifies: {what}")))
-            };
-            let certificate = match (method, target) {
-                (Method::Smoothing, _) => Certificate::Smoothing(self.smoothing(target)?),
-                (Method::Lipschitz, Target::Features) if self.is_all() => Certificate::LipschitzFlips { most },
-                (Method::Lipschitz, Target::Features) => Certificate::LipschitzFeatures {
-                    norm: self.norm.unwrap_or(Norm::L2),
-                    scope: self.scope.unwrap_or(Scope::One),
-                    radii: self.epsilon.clone(),
-                },
-                (Method::Lipschitz, Target::Edges) => Certificate::LipschitzEdges { most },
-                (Method::Lipschitz, Target::Both) => return wrong("features or edges"),
-                (Method::Exact, Target::Edges) => {
-                    let usual = if self.is_all() { Threat::Both } else { Threat::Remove };
-                    Certificate::Exact { threat: self.threat.unwrap_or(usual), most }
-                }
-                (Method::Exact, _) => return wrong("edges alone"),
-                (Method::Convex, Target::Features) => Certificate::Convex { local: self.local, most },
-                (Method::Convex, _) => return wrong("features alone"),
-            };
-            certificate.check()?;
-            Ok(certificate)
-        };
-        self.methods(target).into_iter().map(one).collect()
-    }
-
-    fn smoothing(&self, target: Target) -> gnarl_graph::Result<SmoothingSettings> {
-        let noise = |plus: Option<f64>, minus: Option<f64>, usual: [f64; 2]| {
-            FlipNoise::new(plus.unwrap_or(usual[0]), minus.unwrap_or(usual[1]))
-        };
-        const OF_FEATURES: [f64; 2] = [0.01, 0.6];
-        const OF_EDGES: [f64; 2] = [0.0001, 0.4];
-        let noise = match (target, self.gaussian) {
-            (_, Some(sigma)) => Noise::Gaussian(sigma),
-            (Target::Features, None) => Noise::Features(noise(self.p_plus, self.p_minus, OF_FEATURES)?),
-            (Target::Edges, None) => Noise::Edges(noise(self.p_plus, self.p_minus, OF_EDGES)?),
-            (Target::Both, None) => Noise::Both {
-                features: noise(self.p_plus, self.p_minus, OF_FEATURES)?,
-                edges: noise(self.edge_p_plus, self.edge_p_minus, OF_EDGES)?,
-            },
-        };
-        Ok(SmoothingSettings {
-            noise,
-            selection: self.selection.unwrap_or(1000),
-            samples: self.samples.unwrap_or(10_000),
-            alpha: self.alpha.unwrap_or(0.01),
-            rule: self.certificate.unwrap_or(Rule::TwoClass),
+        let asked = Asked {
+            p_plus: self.p_plus,
+            p_minus: self.p_minus,
+            edge_p_plus: self.edge_p_plus,
+            edge_p_minus: self.edge_p_minus,
+            gaussian: self.gaussian,
+            samples: self.samples,
+            selection: self.selection,
+            alpha: self.alpha,
             simultaneous: self.simultaneous,
-        })
+            rule: self.certificate,
+            norm: self.norm,
+            scope: self.scope,
+            radii: self.epsilon.clone(),
+            // Side by side with others that count flips.
+            counted: self.is_all() && task == Task::Node,
+            max_radius: self.max_radius,
+            threat: self.threat.or(self.is_all().then_some(Threat::Both)),
+            local: self.local,
+        };
+        self.methods(target).into_iter().map(|method| asked.certificate(method, target, task)).collect()
     }
 }
 
 /// Fits, then certifies.
 pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecReport, CertifyReport>> {
     // A wrong option should not wait for the data.
-    args.certificates(args.target(None))?;
+    args.certificates(args.target(None), Task::Node)?;
     let (data, mut benchmark) = args.model.benchmark(global, args.runs)?;
-    if let (true, Content::Graph(graph)) = (args.binary, &benchmark.content) {
-        benchmark.content = Content::Graph(binarised(graph)?);
+    if args.binary {
+        benchmark.content = match &benchmark.content {
+            Content::Graph(graph) => Content::Graph(binarised(graph)?),
+            Content::Graphs(set) => {
+                let graphs = set.graphs().iter().map(binarised).collect::<gnarl_graph::Result<Vec<_>>>()?;
+                Content::Graphs(GraphSet::new(graphs, set.labels().clone(), set.num_node_labels())?)
+            }
+        };
     }
     let task = benchmark.content.task();
-    let graph = match &benchmark.content {
-        Content::Graph(graph) => graph,
-        Content::Graphs(_) => {
-            let what = format!("certificates are for the nodes of one graph, and {} is a set of graphs", data.name);
-            return Err(Error::argument("certify", what).into());
-        }
-    };
-    let target = args.target(Some(graph));
-    let mut certificates = args.certificates(target)?;
+    if task == Task::Graph {
+        args.check_set(&data.name)?;
+    }
+    let target = args.target(Some(&benchmark.content));
+    let mut certificates = args.certificates(target, task)?;
     let part = certificates.first().map(Certificate::moved_part);
     let model = args.model.model_with(&data.name, task, |model| match part {
         Some(part) => model.inference(model.inference.on(part)),
@@ -381,11 +374,19 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecRep
         Certificate::Smoothing(settings) => Some(SmoothingReport::new(settings)),
         _ => None,
     });
-    let study =
-        CertifyStudy { model, certificates, attacked: args.attacked.unwrap_or(0), runs: args.runs, seed: global.seed };
+    let study = CertifyStudy {
+        model,
+        certificates,
+        attacked: args.attacked.unwrap_or(0),
+        attempts: args.attempts.unwrap_or(0),
+        runs: args.runs,
+        seed: global.seed,
+    };
     study.check()?;
-    let bar =
-        progress::steps(&format!("{} on {}", model.backbone, data.name), study.epochs(&benchmark)? + study.samples());
+    let bar = progress::steps(
+        &format!("{} on {}", model.backbone, data.name),
+        study.epochs(&benchmark)? + study.samples(&benchmark),
+    );
     let on_epoch = |_: usize, _: &_| bar.inc(1);
     let watch =
         CertifyWatch { training: Watch::new(&on_epoch, interrupt::flag()), on_samples: &|count| bar.inc(count as u64) };
@@ -403,9 +404,11 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecRep
         others: found.collect(),
         refused,
         survived: result.survived,
+        attempts: result.attempts,
         smoothing,
         test_accuracy: result.test_accuracy,
         judged: result.judged,
+        item: if task == Task::Node { "node" } else { "graph" },
         median_norm: result.median_norm,
         train_seconds: result.train_seconds,
         total_seconds: result.seconds,
@@ -425,7 +428,7 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecRep
         report.write(stem)?;
     }
     if let Some(file) = &args.nodes {
-        output::write_whole(file, report.nodes(graph))?;
+        output::write_whole(file, report.nodes(&benchmark.content))?;
         report.files.push(file.display().to_string());
     }
     Ok(Either::Right(report))
@@ -553,14 +556,22 @@ impl CertifyReport {
         text
     }
 
-    fn nodes(&self, graph: &Graph) -> String {
-        let mut text = String::from("method,node,class,right,radius,deletions\n");
-        let name = |class: usize| graph.labels().map_or_else(|| class.to_string(), |labels| labels.name(class as u32));
+    fn nodes(&self, content: &Content) -> String {
+        let (kind, labels) = match content {
+            Content::Graph(graph) => ("node", graph.labels()),
+            Content::Graphs(set) => ("graph", Some(set.labels())),
+        };
+        let mut text = format!("method,{kind},class,right,radius,deletions\n");
+        let class = |class: usize| labels.map_or_else(|| class.to_string(), |labels| labels.name(class as u32));
+        let item = |item: u32| match content {
+            Content::Graph(graph) => graph.node_name(item),
+            Content::Graphs(_) => item.to_string(),
+        };
         for certified in self.all() {
             for n in &certified.nodes {
                 let right = n.truth.map_or(String::new(), |truth| (truth as usize == n.class).to_string());
                 let deletions = n.deletions.map_or(String::new(), |d| d.to_string());
-                let (node, class) = (graph.node_name(n.node), name(n.class));
+                let (node, class) = (item(n.node), class(n.class));
                 let _ = writeln!(text, "{},{node},{class},{right},{},{deletions}", certified.method, n.radius);
             }
         }
@@ -647,11 +658,12 @@ fn radius_text(radius: &Radius) -> String {
 impl Report for CertifyReport {
     fn text(&self) -> String {
         let mut text = format!(
-            "{} on {}: test accuracy {}, {} test nodes, {} run{}\n",
+            "{} on {}: test accuracy {}, {} test {}s, {} run{}\n",
             self.model,
             self.data,
             self.test_accuracy.as_ref().map_or_else(|| "-".into(), Accuracy::text),
             self.judged,
+            self.item,
             self.config.runs,
             if self.config.runs == 1 { "" } else { "s" },
         );
@@ -667,9 +679,9 @@ impl Report for CertifyReport {
                 text += &format!("these samples certify at most {}\n", radius_text(radius));
             }
             if let Some(radius) = &certified.max_radius {
-                text += &format!("largest radius of a test node: {}\n", radius_text(radius));
+                text += &format!("largest radius of a test {}: {}\n", self.item, radius_text(radius));
             } else {
-                text += "no test node is certified at any radius\n";
+                text += &format!("no test {} is certified at any radius\n", self.item);
             }
             let table = match Grid::of(&certified.certified) {
                 Some(grid) => {
@@ -699,6 +711,10 @@ impl Report for CertifyReport {
                 table.add_row([real(s.radius), percent(s.share), percent(s.accurate_share)]);
             }
             text += &format!("\nnettack on test nodes, one at a time\n{}", output::render(&table));
+        }
+        for Attempts { method, made, broken } in &self.attempts {
+            let found = if *broken == 0 { "none changed a class".into() } else { format!("{broken} CHANGED A CLASS") };
+            text += &format!("\n{made} attacks inside radii of {method}: {found}\n");
         }
         for why in &self.refused {
             text += &format!("\n{why}\n");

@@ -13,7 +13,7 @@ from gnarl._choices import __all__ as _choices
 from gnarl._estimators import GraphClassifier, NodeClassifier, NotFittedError
 from gnarl._gnarl import VERSION as __version__
 from gnarl._gnarl import Density, Fitted, Graph, GraphSet
-from gnarl._models import Attacked, Defended, Robustness, attack, robustness
+from gnarl._models import Attacked, Certificates, Defended, Robustness, attack, certify, robustness
 from gnarl._parts import (
     barabasi_albert,
     centrality,
@@ -44,6 +44,7 @@ from gnarl._parts import (
 
 __all__ = [
     "Attacked",
+    "Certificates",
     "Choice",
     "Defended",
     "Density",
@@ -58,6 +59,7 @@ __all__ = [
     "attack",
     "barabasi_albert",
     "centrality",
+    "certify",
     "communities",
     "complete",
     "configuration_model",

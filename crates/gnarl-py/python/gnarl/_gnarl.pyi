@@ -214,6 +214,16 @@ def attack(
 ) -> tuple[Graph, NDArray[np.int64], NDArray[np.int64], str]: ...
 def centrality(graph: Graph, kind: str, n_jobs: int | None = None) -> NDArray[np.float64]: ...
 def centrality_operator(graph: Graph, kind: str, e2: float, e3: float) -> _Csr: ...
+def certify(
+    model: Any,
+    on: Any,
+    method: str,
+    target: str,
+    settings: dict[str, Any],
+    items: Any | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> tuple[str, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64] | None]: ...
 def communities(
     graph: Graph,
     method: str,

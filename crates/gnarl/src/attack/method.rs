@@ -68,6 +68,11 @@ pub trait Method {
     fn needs_gradients(&self) -> bool {
         false
     }
+
+    /// Whether it goes by what a model answers, with gradients or without.
+    fn asks_model(&self) -> bool {
+        self.needs_gradients()
+    }
 }
 
 /// The thesis' share of the edges (ch. 6).

@@ -10,6 +10,7 @@
 //! | [`method`] | what every attack can do, what it sees, and what it gives |
 //! | [`prbcd`], [`grbcd`] | the same on random blocks of pairs, projected or greedy |
 //! | [`nettack`] | a few flips at each of some targets |
+//! | [`genetic`] | edges by breeding, from answers alone |
 //! | [`mettack`] | edges that spoil training, by derivatives through it |
 //! | `linear` | the linear surrogate that it trains, and the way back through its training |
 //! | `degrees` | whether changed degrees could be noticed |
@@ -37,6 +38,7 @@ mod block;
 mod degrees;
 pub mod dice;
 pub mod gaussian;
+pub mod genetic;
 pub mod grbcd;
 mod linear;
 pub mod loss;
@@ -74,6 +76,7 @@ choices! {
         Mettack(mettack::Mettack),
         Prbcd(prbcd::Prbcd),
         Grbcd(grbcd::Grbcd),
+        Genetic(genetic::Genetic),
     }
 }
 
@@ -122,6 +125,7 @@ mod tests {
             }
             Attack::Prbcd(prbcd) => prbcd::Prbcd { epochs: 4, settling: 2, block: 20, roundings: 3, ..prbcd }.into(),
             Attack::Grbcd(grbcd) => grbcd::Grbcd { steps: 4, block: 20, ..grbcd }.into(),
+            Attack::Genetic(genetic) => genetic::Genetic { population: 4, generations: 2, ..genetic }.into(),
             Attack::Mettack(mettack) => mettack::Mettack { inner_steps: 4, at_once: 3, ..mettack }.into(),
             other => other,
         };

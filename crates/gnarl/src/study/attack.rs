@@ -275,7 +275,7 @@ const SURROGATE: u64 = 0x5u64 << 60;
 
 impl AttackStudy {
     fn looks_into_a_model(&self) -> bool {
-        self.attack.method().needs_gradients() || self.known == Known::Predicted
+        self.attack.method().asks_model() || self.known == Known::Predicted
     }
 
     /// The model of their own that the attacker trains, where they do.
@@ -284,10 +284,10 @@ impl AttackStudy {
         self.surrogate.or(poisons.then_some(Backbone::Gcn))
     }
 
-    /// Whether the attacker follows the gradients of the very model that is judged, with all that stands around it.
+    /// Whether the attacker follows the gradients, or the answers, of the very model that is judged, with all that stands around it.
     pub fn is_adaptive(&self) -> bool {
         self.mode == Mode::Evasion
-            && self.attack.method().needs_gradients()
+            && self.attack.method().asks_model()
             && self.surrogate.is_none()
             && self.model.inference.is_plain()
     }
@@ -649,6 +649,7 @@ mod tests {
     use super::*;
     use crate::attack::dice::Dice;
     use crate::attack::gaussian::Gaussian;
+    use crate::attack::genetic::Genetic;
     use crate::attack::grbcd::Grbcd;
     use crate::attack::mettack::Mettack;
     use crate::attack::pgd_features::PgdFeatures;
@@ -673,6 +674,7 @@ mod tests {
             Attack::Prbcd(prbcd) => Prbcd { epochs: 15, settling: 5, block: 3000, ..prbcd }.into(),
             Attack::Grbcd(grbcd) => Grbcd { steps: 20, block: 3000, ..grbcd }.into(),
             Attack::Mettack(mettack) => Mettack { inner_steps: 20, at_once: 10, ..mettack }.into(),
+            Attack::Genetic(genetic) => Genetic { population: 6, generations: 4, ..genetic }.into(),
             other => other,
         };
         let model = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).hidden(8).epochs(40);

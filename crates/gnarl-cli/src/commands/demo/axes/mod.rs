@@ -350,7 +350,8 @@ fn certificates(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> a
                 let certificate =
                     Certificate::LipschitzFeatures { norm: Norm::L2, scope: Scope::One, radii: Vec::new() };
                 let seed = seed.wrapping_add(i);
-                let study = CertifyStudy { model, certificates: vec![certificate], attacked: 0, runs: 1, seed };
+                let study =
+                    CertifyStudy { model, certificates: vec![certificate], attacked: 0, attempts: 0, runs: 1, seed };
                 Ok(study.run(on, &CertifyWatch { training: watch.silent(), on_samples: &|_| () })?)
             })
             .collect::<anyhow::Result<Vec<CertifyResult>>>()?;
