@@ -79,7 +79,7 @@ fn expressions_of_licences_are_read() {
 #[test]
 fn all_come_from_one_registry() {
     let locked = locked();
-    let sources: BTreeSet<&str> = locked.iter().filter_map(|package| package["source"].as_str()).collect();
+    let sources: BTreeSet<&str> = locked.iter().filter_map(|package| package.get("source")?.as_str()).collect();
     assert!(sources.len() == 1 && sources.iter().all(|source| source.starts_with("registry+")), "{sources:?}");
     for package in &locked {
         let name = package["name"].as_str().unwrap();
