@@ -1,68 +1,15 @@
 //! `gnarl explore`: one page on loopback behind a secret, and a model that answers.
 
 mod common;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 
 use common::refusal;
+use common::server::Running;
 use serde_json::Value;
-
-/// A server that ends after so many answers, and with the test at the latest.
-struct Running {
-    child: Child,
-    host: String,
-    secret: String,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It has ended by itself where the test went well.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Running {
-    fn new(args: &[&str], answers: &str) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gnarl"));
-        command.env("GNARL_DATA", "no-such-folder").arg("explore").args(args).args(["--answers", answers, "--json"]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
-        let url = told["url"].as_str().unwrap().strip_prefix("http://").unwrap();
-        let (host, rest) = url.split_once('/').unwrap();
-        Self { child, host: host.to_string(), secret: rest.trim_end_matches('/').to_string() }
-    }
-
-    /// Status and body of an answer.
-    fn ask(&self, method: &str, path: &str, body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(&self.host).unwrap();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-            self.host,
-            body.len()
-        );
-        stream.write_all((head + body).as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_string())
-    }
-
-    fn change(&self, body: &str) -> (u16, String) {
-        self.ask("POST", &format!("/{}/change", self.secret), body)
-    }
-
-    fn ended(mut self) -> bool {
-        self.child.wait().unwrap().success()
-    }
-}
 
 #[test]
 fn a_change_moves_answers_and_none_moves_nothing() {
-    let running = Running::new(&["--data", "karate", "--epochs", "60"], "6");
+    let running = Running::new(Path::new("."), &["--data", "karate", "--epochs", "60", "--json"], 6);
     assert!(running.host.starts_with("127.0.0.1:"), "{}", running.host);
     assert_eq!(running.ask("GET", "/", "").0, 404, "without the secret there is nothing");
     let (status, page) = running.ask("GET", &format!("/{}/", running.secret), "");

@@ -14,33 +14,105 @@ fn pages() -> Vec<PathBuf> {
     all.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect()
 }
 
-/// What stands in the brackets of `](…)`, without what is not a file of ours.
+/// What stands in the brackets of `](…)`, without what is not ours.
 fn links(text: &str) -> Vec<&str> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    targets.filter(|link| !link.contains("://") && !link.starts_with('#')).collect()
+    targets.filter(|link| !link.contains("://")).collect()
+}
+
+/// The anchors of a page's headings: small letters, digits, hyphens and underscores, hyphens for spaces. Of headings that are the same the
+/// second has `-1` at its end, and so on.
+fn anchors(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        is_code ^= line.starts_with("```");
+        let heading = line.trim_start_matches('#');
+        if is_code || heading.len() == line.len() || !heading.starts_with(' ') {
+            continue;
+        }
+        let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect();
+        let before = found.iter().filter(|known| **known == anchor).count();
+        found.push(if before == 0 { anchor } else { format!("{anchor}-{before}") });
+    }
+    found
+}
+
+/// What a link of a page leads to that is not there.
+fn dead_links(page: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(page).unwrap();
+    let is_alive = |link: &&str| {
+        let (file, anchor) = link.split_once('#').map_or((*link, None), |(file, anchor)| (file, Some(anchor)));
+        let target = if file.is_empty() { page.to_path_buf() } else { page.parent().unwrap().join(file) };
+        match anchor {
+            None => target.exists(),
+            Some(anchor) => {
+                std::fs::read_to_string(target).is_ok_and(|text| anchors(&text).iter().any(|a| a == anchor))
+            }
+        }
+    };
+    links(&text).into_iter().filter(|link| !is_alive(link)).map(|link| format!("{}: {link}", page.display())).collect()
 }
 
 #[test]
 fn links_lead_somewhere() {
-    assert_eq!(links("[a](b.md), [c](https://d) and [e](#f)"), ["b.md"]);
+    assert_eq!(links("[a](b.md), [c](https://d) and [e](#f)"), ["b.md", "#f"]);
+    let page = "# What the thesis' `x_y` says\n```sh\n# no heading\n```\n## Two\n#tag\n### Two\n";
+    assert_eq!(anchors(page), ["what-the-thesis-x_y-says", "two", "two-1"]);
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.md");
+    std::fs::write(&page, "# Here\n[1](#here) [2](page.md#here) [3](#there) [4](page.md#there) [5](none.md)").unwrap();
+    assert_eq!(dead_links(&page).len(), 3, "{:?}", dead_links(&page));
+
     let pages = pages();
     assert!(pages.len() > 15, "{pages:?}");
-    for page in &pages {
-        let text = std::fs::read_to_string(page).unwrap();
-        for link in links(&text) {
-            let file = link.split('#').next().unwrap();
-            assert!(page.parent().unwrap().join(file).exists(), "{}: {link}", page.display());
-        }
-    }
+    let dead: Vec<String> = pages.iter().flat_map(|page| dead_links(page)).collect();
+    assert!(dead.is_empty(), "{}", dead.join("\n"));
 }
 
+/// The book (docs/SUMMARY.md) and the list of pages (docs/README.md) have every page, the book each once; that what they list is there, the
+/// test above says.
 #[test]
 fn every_page_is_listed() {
-    let list = std::fs::read_to_string(Path::new(ROOT).join("docs/README.md")).unwrap();
+    let read = |name: &str| std::fs::read_to_string(Path::new(ROOT).join("docs").join(name)).unwrap();
+    let (list, book) = (read("README.md"), read("SUMMARY.md"));
+    let chapters = links(&book);
     for page in std::fs::read_dir(Path::new(ROOT).join("docs")).unwrap() {
         let name = page.unwrap().file_name().into_string().unwrap();
-        assert!(name == "README.md" || list.contains(&format!("({name})")), "{name}");
+        assert!(name == "README.md" || list.contains(&format!("({name})")), "{name} is not in docs/README.md");
+        let times = chapters.iter().filter(|chapter| **chapter == name).count();
+        assert_eq!(times, usize::from(name != "SUMMARY.md"), "{name} in docs/SUMMARY.md");
     }
+    let settings = std::fs::read_to_string(Path::new(ROOT).join("book.toml")).unwrap();
+    assert!(settings.lines().any(|line| line == "src = \"docs\""), "the book is made of docs/");
+}
+
+/// A fuzz target is a file, a program of fuzz/Cargo.toml and a row of the page that says how many inputs it has seen.
+#[test]
+fn fuzz_targets_are_accounted_for() {
+    let read = |name: &str| std::fs::read_to_string(Path::new(ROOT).join(name)).unwrap();
+    let files = std::fs::read_dir(Path::new(ROOT).join("fuzz/fuzz_targets")).unwrap().map(|file| file.unwrap().path());
+    let mut targets: Vec<String> = files.map(|file| file.file_stem().unwrap().to_str().unwrap().to_string()).collect();
+    targets.sort();
+    let page = read("docs/reliability.md");
+    let (_, table) = page.split_once("| inputs seen |\n| --- | --- | ---: |\n").expect("the table");
+    let rows = table.lines().map_while(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let mut listed = Vec::new();
+    for (target, rest) in rows {
+        let seen = rest.trim_end_matches(['|', ' ']).rsplit("| ").next().unwrap();
+        let is_count = seen.starts_with(|c: char| c.is_ascii_digit());
+        assert!(is_count || seen == "not run yet", "{target} has seen {seen:?}");
+        listed.push(target.to_string());
+    }
+    listed.sort();
+    assert_eq!(listed, targets);
+    let manifest: toml::Table = toml::from_str(&read("fuzz/Cargo.toml")).unwrap();
+    let programs =
+        manifest["bin"].as_array().unwrap().iter().map(|program| program["name"].as_str().unwrap().to_string());
+    let mut programs: Vec<String> = programs.collect();
+    programs.sort();
+    assert_eq!(programs, targets);
 }
 
 #[test]

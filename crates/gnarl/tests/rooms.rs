@@ -92,6 +92,90 @@ fn no_large_circles_of_files() {
     }
 }
 
+/// Where the compiler's checks are switched off, and what for. Everything else has to do without.
+const UNSAFE: [(&str, &str); 25] = [
+    ("crates/gnarl-cli/src/main.rs", "two settings of the allocator, which it has in C alone"),
+    ("crates/gnarl-graph/examples/scale.rs", "an allocator that counts, for a benchmark"),
+    ("crates/gnarl-graph/src/stored.rs", "files mapped into memory"),
+    ("crates/gnarl-py/src/arrays.rs", "NumPy's arrays over memory of ours, which they keep alive"),
+    ("crates/gnarl/src/tensor/activation.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/array.rs", "the promise that fresh memory is written in full"),
+    ("crates/gnarl/src/tensor/attention.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/bias.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/buffer.rs", "memory handed on without being cleared"),
+    ("crates/gnarl/src/tensor/dense.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/device.rs", "rows just written, looked at as numbers"),
+    ("crates/gnarl/src/tensor/factored.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/gemm.rs", "products added to what is there or written to fresh memory"),
+    (
+        "crates/gnarl/src/tensor/kernels.rs",
+        "inner loops without a check per entry: the pattern was checked when it was made",
+    ),
+    ("crates/gnarl/src/tensor/loss.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/operator/gather.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/operator/variable.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/ops/arithmetic.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/ops/elementwise.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/ops/layout.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/ops/product.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/ops/select.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/segment.rs", "results written once into fresh memory"),
+    ("crates/gnarl/src/tensor/simd.rs", "kernels compiled for registers that the machine was found to have"),
+    ("crates/gnarl/src/tensor/tape.rs", "gradients added to what is there or written to fresh memory"),
+];
+
+/// How far above `unsafe` the comment may stand that says why it is sound.
+const NEAR: usize = 12;
+
+#[test]
+fn unsafe_code_stands_in_named_files_and_says_why_it_is_sound() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (mut files, mut silent) = (BTreeSet::new(), Vec::new());
+    for (file, text) in ["crates", "examples", "fuzz"].iter().flat_map(|folder| sources_below(&root.join(folder))) {
+        let name = file.strip_prefix(&root).unwrap().display().to_string();
+        if tokens(&text).iter().any(|token| token == "unsafe") {
+            silent.extend(silent_unsafe(&text).into_iter().map(|line| format!("{name}:{line}")));
+            files.insert(name);
+        }
+    }
+    let named: BTreeSet<String> = UNSAFE.iter().map(|(file, _)| file.to_string()).collect();
+    assert_eq!(files, named, "unsafe code in files that are not named (left), or named files without any (right)");
+    assert!(silent.is_empty(), "no word on why this is sound:\n{}", silent.join("\n"));
+    // What is looked for is found, and what is none is not.
+    assert_eq!(silent_unsafe("// SAFETY: so\nlet x = unsafe { y };\n"), [0; 0]);
+    assert_eq!(silent_unsafe("let s = \"unsafe\"; // unsafe\nlet x = unsafe { y };\n"), [2]);
+}
+
+/// The lines with unsafe code that no comment nearby accounts for. A declaration of foreign functions promises nothing that a call does
+/// not promise again, and the functions of an `unsafe impl` have its comment.
+fn silent_unsafe(text: &str) -> Vec<usize> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_unsafe = |i: &usize| {
+        let tokens = tokens(lines[*i]);
+        let at = tokens.iter().position(|token| token == "unsafe");
+        at.is_some_and(|at| tokens.get(at + 1).is_none_or(|next| next != "extern" && next != "fn"))
+    };
+    let is_told = |i: &usize| lines[i.saturating_sub(NEAR)..*i].iter().any(|line| line.contains("// SAFETY:"));
+    (0..lines.len()).filter(is_unsafe).filter(|i| !is_told(i)).map(|i| i + 1).collect()
+}
+
+/// The Rust files below a folder with their text, built things apart.
+fn sources_below(folder: &Path) -> Vec<(PathBuf, String)> {
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
+    while let Some(open) = folders.pop() {
+        for entry in std::fs::read_dir(&open).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.extend((!path.ends_with("target")).then_some(path));
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.push((path, text));
+            }
+        }
+    }
+    found
+}
+
 /// The reader of sources, on a crate of three files.
 #[test]
 fn imports_are_found_wherever_they_stand() {
@@ -152,21 +236,9 @@ struct Sources {
 impl Sources {
     fn read(name: &str) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name).join("src");
-        let mut files = BTreeMap::new();
-        let mut folders = vec![folder.clone()];
-        while let Some(open) = folders.pop() {
-            for entry in std::fs::read_dir(&open).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|ending| ending == "rs") {
-                    files.insert(
-                        path.strip_prefix(&folder).unwrap().to_path_buf(),
-                        std::fs::read_to_string(&path).unwrap(),
-                    );
-                }
-            }
-        }
+        let found = sources_below(&folder).into_iter();
+        let files: BTreeMap<PathBuf, String> =
+            found.map(|(path, text)| (path.strip_prefix(&folder).unwrap().to_path_buf(), text)).collect();
         assert!(!files.is_empty(), "{} has no sources", folder.display());
         Self::of(files)
     }

@@ -10,6 +10,9 @@ use serde_json::Value;
 mod data;
 pub use data::{real_data, summary};
 
+pub mod server;
+pub mod shown;
+
 /// The program, blind to the data folder of whoever runs the tests.
 pub fn gnarl(args: &[&str]) -> Command {
     let mut command = assert_cmd::cargo::cargo_bin_cmd!("gnarl");

@@ -248,18 +248,21 @@ mod tests {
     use crate::perturb::{Norm, flipped};
     use crate::robustness::certify::{FlipNoise, Noise, Rule, Scope};
     use crate::train::argmax;
+    use crate::weights::Orthonormal;
     use gnarl_graph::random::stream;
     use gnarl_graph::{DenseMatrix, GraphSet, Labels, Split};
     use rand::RngExt;
 
-    /// Twenty graphs of three to six nodes: cycles are of one class, paths of the other; features are zeros and ones.
+    /// Twenty graphs of five to eight nodes, cycles and paths in turn; features are zeros and ones, two of three the graph's class.
     fn small_set() -> Benchmark {
         let graph = |i: u32| {
-            let n = 3 + i % 4;
+            let n = 5 + i % 4;
             let mut edges: Vec<(u32, u32)> = (1..n).map(|u| (u - 1, u)).collect();
             edges.extend((i % 2 == 0).then_some((0, n - 1)));
             let rng = &mut stream(7, "features", u64::from(i));
-            let features = (0..n * 3).map(|_| f32::from(u8::from(rng.random_bool(0.5)))).collect();
+            let noise = |rng: &mut gnarl_graph::random::Rng| f32::from(u8::from(rng.random_bool(0.5)));
+            let class = [(i % 2) as f32, 1.0 - (i % 2) as f32];
+            let features = (0..n).flat_map(|_| [class[0], class[1], noise(rng)]).collect();
             let features = Features::Dense(DenseMatrix::new(n as usize, 3, features).unwrap());
             Graph::from_edges(n as usize, edges).unwrap().0.with_features(features).unwrap()
         };
@@ -284,7 +287,8 @@ mod tests {
         let on = small_set();
         let mut certified = 0;
         for backbone in [Backbone::Gcn, Backbone::Gin] {
-            let study = study(backbone, vec![Certificate::LipschitzEdges { most: 2 }]);
+            let model = Model::new(backbone).epochs(60).layers(1).hidden(4).weights(Orthonormal::default());
+            let study = CertifyStudy { model, ..study(backbone, vec![Certificate::LipschitzEdges { most: 2 }]) };
             let found = run(&study, &on);
             let fitted = study.model.ready(&on.name, &on.content, FitOptions::default()).unwrap();
             let fitted = fitted.fit(&on.splits[0], study.seed, &Watch::quiet()).unwrap();
