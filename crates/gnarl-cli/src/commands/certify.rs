@@ -369,7 +369,8 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecRep
             None => true,
         });
     }
-    let meanings = certificates.iter().map(|certificate| meaning(certificate, target)).collect();
+    let item = if task == Task::Node { "node" } else { "graph" };
+    let meanings = certificates.iter().map(|certificate| meaning(certificate, target, item)).collect();
     let smoothing = certificates.iter().find_map(|certificate| match certificate {
         Certificate::Smoothing(settings) => Some(SmoothingReport::new(settings)),
         _ => None,
@@ -408,7 +409,7 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecRep
         smoothing,
         test_accuracy: result.test_accuracy,
         judged: result.judged,
-        item: if task == Task::Node { "node" } else { "graph" },
+        item,
         median_norm: result.median_norm,
         train_seconds: result.train_seconds,
         total_seconds: result.seconds,
@@ -435,7 +436,7 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecRep
 }
 
 /// What a certificate promises, in words.
-fn meaning(certificate: &Certificate, target: Target) -> String {
+fn meaning(certificate: &Certificate, target: Target, item: &str) -> String {
     match certificate {
         Certificate::Smoothing(SmoothingSettings { noise: Noise::Gaussian(sigma), samples, alpha, .. }) => format!(
             "smoothing: features of all nodes moved by less than the radius (Frobenius), deviation {sigma}, {samples} samples, level {alpha}"
@@ -446,7 +447,8 @@ fn meaning(certificate: &Certificate, target: Target) -> String {
                 Target::Edges => "r_add edges added and r_delete deleted, anywhere",
                 Target::Both => "features and edges flipped, anywhere",
             };
-            let whose = if *simultaneous { "for all test nodes at once" } else { "for each node" };
+            let whose =
+                if *simultaneous { format!("for all test {item}s at once") } else { format!("for each {item}") };
             format!("smoothing: {what}, {samples} samples, level {alpha} {whose}")
         }
         Certificate::LipschitzFeatures { norm, scope, .. } => {

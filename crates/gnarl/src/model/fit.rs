@@ -78,7 +78,7 @@ impl Model {
                     Ok(ScaledGraph { graph, scaler, prepared, rows })
                 });
                 let scaled = scaled.collect::<Result<Vec<_>>>()?;
-                if scaled.len() > 1 || candidates.len() > 1 {
+                if plan.scouts(content) && (scaled.len() > 1 || candidates.len() > 1) {
                     scouts = scouts_of(&candidates)?;
                 }
                 ReadyData::Graph { labels, scaled }
@@ -88,7 +88,7 @@ impl Model {
                 refuse_idle_scaling(self.features, set.graphs())?;
                 let prepared = candidates.iter().map(|_| OnceLock::new()).collect();
                 let scaling = plan.scalings(kind)[0];
-                if candidates.len() > 1 {
+                if plan.scouts(content) && candidates.len() > 1 {
                     scouts = scouts_of(&candidates)?;
                 }
                 ReadyData::Graphs { source: SetSource::new(set, &plan, &options)?, scaling, prepared }
@@ -107,7 +107,7 @@ pub struct Ready {
     plan: Plan,
     /// The plan with each operator that is tried.
     candidates: Vec<Plan>,
-    /// In the place of the candidates while one of them is settled on, where they are long to train; or none.
+    /// In the place of the candidates while one of them is settled on, where they are long to train and there is much to train on; or none.
     scouts: Vec<Plan>,
     options: FitOptions,
     data: ReadyData,
@@ -274,10 +274,9 @@ impl Ready {
     }
 }
 
-/// What settles on one of these: of models with exits the same at a fixed depth, which is one training and not one for every exit. Of others none:
-/// they are trained themselves.
+/// The same at a fixed depth.
 fn scouts_of(candidates: &[Plan]) -> Result<Vec<Plan>> {
-    candidates.iter().filter_map(|plan| plan.scout().transpose()).collect()
+    candidates.iter().map(Plan::scout).collect()
 }
 
 /// The way of scaling to keep, with what fitting came to there: the usual one, unless validation nodes are right about another by more

@@ -125,13 +125,16 @@ impl Plan {
         Ok(())
     }
 
-    /// The same at a fixed depth, where this has exits: quick to train, to settle what is left open. Sampled neighbourhoods are drawn for a number of
-    /// rounds that another depth does not have.
-    pub(super) fn scout(&self) -> crate::Result<Option<Plan>> {
-        match self.model.depth.exits() {
-            Some(_) if self.sampling.is_none() => self.model.depth(Depth::default()).plan(self.task).map(Some),
-            _ => Ok(None),
-        }
+    /// Whether what is left open is settled by the same model at a fixed depth: of a model with exits, which is long to train. On few items a plain
+    /// network tells too little, and there everything is soon trained. Sampled neighbourhoods are drawn for a number of rounds that another depth
+    /// does not have.
+    pub(super) fn scouts(&self, content: &Content) -> bool {
+        self.model.depth.exits().is_some() && self.sampling.is_none() && content.num_items() >= WORTH_SCOUTING
+    }
+
+    /// The same at a fixed depth.
+    pub(super) fn scout(&self) -> crate::Result<Plan> {
+        self.model.depth(Depth::default()).plan(self.task)
     }
 
     /// Trainings of `epochs` epochs that fitting comes to, for progress; on this, whose features may take more than one.
@@ -146,7 +149,7 @@ impl Plan {
             Some(Content::Graphs(_)) | None => FeatureKind::Plain,
         };
         let tried = self.model.operator.candidates().len() + self.scalings(kind).len() - 1;
-        let scouted = self.model.depth.exits().is_some() && self.sampling.is_none();
+        let scouted = content.is_some_and(|content| self.scouts(content));
         if scouted && tried > 1 { tried + each } else { tried * each }
     }
 }
@@ -240,6 +243,8 @@ impl Model {
     }
 }
 
+/// Items from which on a plain network settles what a model with exits leaves open.
+const WORTH_SCOUTING: usize = 1000;
 const HEAD_DROPOUT: f64 = 0.5;
 /// As in ch. 7's published runs.
 const BATCH_SIZE: usize = 256;

@@ -23,12 +23,15 @@ pub fn draw_pairs(
     taken: &mut HashSet<Pair>,
     rng: &mut Rng,
 ) -> Vec<Pair> {
-    let mut drawn = Vec::with_capacity(count);
+    let mut drawn = Vec::new();
     if num_nodes < 2 {
         return drawn;
     }
     let n = num_nodes as u32;
-    for _ in 0..count.saturating_mul(TRIES).saturating_add(1000) {
+    let all = u64::from(n) * u64::from(n - 1) / 2;
+    // Most of them are wanted: chance would try the same pairs again and again for the last ones.
+    let tries = if count as u64 > all / 2 && all <= WORTH_LISTING { 0 } else { count.saturating_mul(TRIES) };
+    for _ in 0..tries.saturating_add(1000) {
         if drawn.len() == count {
             return drawn;
         }
@@ -40,7 +43,6 @@ pub fn draw_pairs(
             drawn.push(pair);
         }
     }
-    let all = u64::from(n) * u64::from(n - 1) / 2;
     if drawn.len() < count && all <= WORTH_LISTING {
         drawn.extend(reservoir(n, count - drawn.len(), &wanted, taken, rng));
     }
