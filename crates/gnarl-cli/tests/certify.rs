@@ -162,3 +162,34 @@ fn what_means_nothing_is_refused_in_one_line() {
     assert!(with("gcn", &["--method", "guess"]).contains("guess"));
     assert!(with("gcn", &["--method", "lipschitz", "--epsilon", "-1"]).contains("-1 is no radius"));
 }
+
+/// MUTAG is part of the program.
+#[test]
+fn graphs_of_a_set_are_certified() {
+    let on = ["certify", "--data", "mutag", "--model", "gin", "--epochs", "5", "--runs", "2", "--data-dir", "nowhere"];
+    let with = |more: &[&'static str]| [&on[..], more].concat();
+    let found = json(&with(&["--method", "all", "--target", "edges", "--samples", "100", "--selection", "10"]));
+    assert_eq!((found["method"].as_str(), found["judged"].as_u64()), (Some("smoothing"), Some(19)));
+    assert_eq!(found["others"][0]["method"], "lipschitz");
+    assert_eq!(found["others"][0]["certified"][0]["share"], 1.0);
+    assert!(found["refused"][0].as_str().unwrap().contains("not a set of graphs"), "{found}");
+    assert_eq!(found["smoothing"]["p_plus"], 0.01, "the graphs are small");
+    let said = text(&with(&["--method", "lipschitz"]));
+    assert!(said.contains("19 test graphs, 2 runs") && said.contains("largest radius of a test graph"), "{said}");
+    let e = refusal(&with(&["--method", "convex"]));
+    assert!(e.contains("convex certifies the nodes of one graph, and MUTAG is a set of graphs"), "{e}");
+    let e = refusal(&with(&["--method", "lipschitz", "--attempts", "5"]));
+    assert!(e.contains("attacks the nodes of one graph"), "{e}");
+}
+
+#[test]
+fn attacks_inside_radii_are_counted() {
+    let (_dir, data) = words();
+    let found = json(&on(&data, "gcn", &["--method", "lipschitz", "--attempts", "40"]));
+    assert_eq!(found["attempts"][0]["made"], 40);
+    assert_eq!(found["attempts"][0]["broken"], 0);
+    let said = text(&on(&data, "gcn", &["--method", "convex,lipschitz", "--attempts", "20"]));
+    assert_eq!(said.matches("none changed a class").count(), 2, "{said}");
+    let e = refusal(&on(&data, "gcn", &["--method", "smoothing", "--attempts", "20"]));
+    assert!(e.contains("--attempts: belongs to lipschitz, exact and convex"), "{e}");
+}

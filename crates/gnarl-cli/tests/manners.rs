@@ -135,3 +135,31 @@ fn shells_and_man_learn_every_command() {
     let page = std::fs::read_to_string(out.join("gnarl-train.1")).unwrap();
     assert!(page.contains("orthonormal") && page.contains(".TH gnarl-train"), "{page}");
 }
+
+/// Read back as the classes of a graph of one's own, which a table by columns may hold.
+#[test]
+fn predictions_are_written_as_parquet() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name);
+    json(&[&SHORT[..], &["--save", path(&file("m.safetensors"))]].concat());
+    let predict = ["predict", "--load", path(&file("m.safetensors")), "--data", "karate", "--output"].map(String::from);
+    let words = |to: &Path| predict.iter().map(String::as_str).chain([path(to)]).map(String::from).collect::<Vec<_>>();
+    let run = |to: &Path| json(&words(to).iter().map(String::as_str).collect::<Vec<_>>());
+    let mine = file("mine");
+    std::fs::create_dir(&mine).unwrap();
+    let report = run(&mine.join("labels.parquet"));
+    run(&file("p.csv"));
+    let csv = std::fs::read_to_string(file("p.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 35);
+    let edges: String = (0..33).map(|u| format!("{u},{}\n", u + 1)).collect();
+    std::fs::write(mine.join("edges.csv"), edges).unwrap();
+    let read = json(&["data", "check", path(&mine)]);
+    let said = report["class_counts"].as_array().unwrap().iter().filter(|class| class["items"] != 0).count();
+    assert_eq!(read["stats"]["classes"].as_u64(), Some(said as u64), "{read}");
+    let bytes = std::fs::read(mine.join("labels.parquet")).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    // What is said of one's own files is what `data check` says.
+    assert_eq!(json(&["data", "info", path(&mine)]), read);
+    let e = refusal(&["data", "info", path(&file("nowhere"))]);
+    assert!(e.contains("unknown dataset"), "{e}");
+}

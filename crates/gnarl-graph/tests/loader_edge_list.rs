@@ -262,6 +262,13 @@ fn a_first_line_of_names_is_a_header_or_an_edge() {
     let file = edges("from,to,year,weight,note\na,b,1999,2,\"x, y\"\n").unwrap();
     assert_eq!((file.weights.unwrap(), file.columns_dropped), (vec![2.0], vec!["year".to_string(), "note".into()]));
     assert_eq!(edges("from,to,year,kind\n0,4,1999,x\n").unwrap().num_nodes, 5);
+    for text in ["from,to,year\n0,4,1999\n", "from,to,year\na,b,1999\n", "a b year\n0 4 1999\n"] {
+        let file = edges(text).unwrap();
+        assert_eq!((file.weights, file.columns_dropped), (None, vec!["year".to_string()]), "{text}");
+    }
+    assert_eq!(edges("from,to,W\n0,4,1999\n").unwrap().weights, Some(vec![1999.0]));
+    assert_eq!(edges("0,4,1999\n").unwrap().weights, Some(vec![1999.0]), "without titles it is a weight");
+    assert!(edges("ada,bob,friend\nbob,cyd,foe\n").is_err(), "a third column of words under no titles");
 }
 
 #[test]
@@ -320,14 +327,12 @@ fn what_is_not_read_is_said() {
     let say = |list: &[gnarl_graph::dataset::Source]| {
         list.iter().map(|s| format!("{}: {}", s.file, s.what)).collect::<Vec<_>>()
     };
-    assert_eq!(
-        say(&sources.used),
-        ["edges.csv: edges with weights, nodes by name", "labels.csv: 2 classes, 2 of 2 nodes have one"]
-    );
+    assert_eq!(say(&sources.used), ["edges.csv: edges, nodes by name", "labels.csv: 2 classes, 2 of 2 nodes have one"]);
     let unread = "not read: edges, features, labels and splits are, as .csv, .tsv, .txt, .npz, .parquet or .arrow";
     assert_eq!(
         say(&sources.unused),
         [
+            "edges.csv: columns since not read: neither node nor weight".to_string(),
             "labels.csv: columns country, year not read: neither node nor class".to_string(),
             format!("Features.csv: {unread}"),
             format!("notes.md: {unread}")

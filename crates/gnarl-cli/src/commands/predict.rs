@@ -9,6 +9,7 @@ use gnarl::inference::{External, Inference, Reading};
 use gnarl::model::Fitted;
 use gnarl::thesis::inference_values::thesis_inference;
 use gnarl::train::argmax;
+use gnarl_graph::dataset::columnar::{self, Column};
 use gnarl_graph::metrics::ClassScores;
 use gnarl_graph::names::{Given, Listed};
 use gnarl_graph::{Content, Dataset, DenseMatrix, Error, Graph, Part};
@@ -38,7 +39,7 @@ pub struct PredictArgs {
     /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files; labels are not needed
     #[arg(long, value_name = "NAME")]
     pub data: String,
-    /// Write node (or graph), class and a probability per class to this CSV file
+    /// Write node (or graph), class and a probability per class to this file, as CSV, or as Parquet where it ends in .parquet
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Of --load: write the last representation of every node, or of a set every graph's vector, to this file, as .npy or .csv
@@ -427,10 +428,35 @@ fn finish(
         report.predictions = Some(classes.iter().map(|&c| names[c as usize].clone()).collect());
     }
     if let Some(file) = &args.output {
-        write_csv(file, report.item, content, names, classes, probabilities)?;
+        match ends_in(file, "parquet") {
+            true => write_parquet(file, report.item, content, names, classes, probabilities)?,
+            false => write_csv(file, report.item, content, names, classes, probabilities)?,
+        }
         report.output = Some(file.display().to_string());
     }
     Ok(report)
+}
+
+/// The columns of the CSV file.
+fn write_parquet(
+    file: &Path,
+    item: &str,
+    content: &Content,
+    names: &[String],
+    classes: &[u32],
+    probabilities: &DenseMatrix<f32>,
+) -> anyhow::Result<()> {
+    let items = (0..classes.len()).map(|i| name_of(content, i)).collect();
+    let said = classes.iter().map(|&class| names[class as usize].clone()).collect();
+    let mut columns = vec![(item.to_string(), Column::Text(items)), ("class".to_string(), Column::Text(said))];
+    for (c, name) in names.iter().enumerate() {
+        let of_class = (0..classes.len()).map(|i| probabilities.row(i)[c]).collect();
+        // A class may be called as a column is.
+        let title = if name == item || name == "class" { format!("{name} (probability)") } else { name.clone() };
+        columns.push((title, Column::Numbers(of_class)));
+    }
+    output::write_whole(file, columnar::parquet(columns)?)?;
+    Ok(())
 }
 
 fn write_csv(

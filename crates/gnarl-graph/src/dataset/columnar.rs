@@ -1,21 +1,51 @@
-//! Tables by columns: Parquet and Arrow's file format (also called Feather, version 2), read batch after batch.
+//! Tables by columns: Parquet and Arrow's file format (also called Feather, version 2), read batch after batch; and tables written as Parquet.
 //!
 //! Of edges the columns are those titled `source` and `target` (or any of the titles that an edge list may have), else the first two; a
 //! column `weight` counts. Ids are integers or texts. Other tables (features, labels, splits) are read as the same table in text would be.
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, Float32Array, RecordBatch, StringArray};
 use arrow_cast::{cast, display::array_value_to_string};
 use arrow_schema::DataType;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
 
 use super::edge_sink::{EdgeSink, NameIndex, Streamed, is_id_title, is_weight_title, sane_end};
 use super::text;
 use crate::error::{Error, Result};
 use crate::graph::MAX_NODES;
+
+/// A column of a table that is written.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Column {
+    /// Words.
+    Text(Vec<String>),
+    /// Numbers.
+    Numbers(Vec<f32>),
+}
+
+/// A table as a Parquet file, compressed by zstd. Fails where columns are not equally long.
+pub fn parquet(columns: Vec<(String, Column)>) -> Result<Vec<u8>> {
+    let fault = |e: &dyn std::fmt::Display| Error::argument("parquet", one_line(e));
+    let array = |(title, column): (String, Column)| -> (String, ArrayRef) {
+        match column {
+            Column::Text(values) => (title, Arc::new(StringArray::from(values))),
+            Column::Numbers(values) => (title, Arc::new(Float32Array::from(values))),
+        }
+    };
+    let batch = RecordBatch::try_from_iter(columns.into_iter().map(array)).map_err(|e| fault(&e))?;
+    let compression = Compression::ZSTD(ZstdLevel::default());
+    let properties = WriterProperties::builder().set_compression(compression).build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).map_err(|e| fault(&e))?;
+    writer.write(&batch).map_err(|e| fault(&e))?;
+    writer.into_inner().map_err(|e| fault(&e))
+}
 
 /// Rows read at once.
 const ROWS: usize = 1 << 16;

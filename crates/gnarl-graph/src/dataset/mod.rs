@@ -17,7 +17,7 @@
 //! | [`tu`] | TU graph-classification text |
 //! | [`attacked`] | the graphs of the literature on attacks |
 //! | `edge_sink` | what readers of edges have in common |
-//! | `columnar` | Parquet and Arrow files in the place of text |
+//! | [`columnar`] | Parquet and Arrow files in the place of text |
 //! | [`edge_list`] | a user's own edge list, features and labels |
 //! | [`scipy`] | a user's own archive: a SciPy matrix, or a layout of the above |
 //! | [`sources`] | what of a user's own files was read, and what was not |
@@ -27,7 +27,7 @@
 
 pub mod attacked;
 pub mod benchmark;
-mod columnar;
+pub mod columnar;
 pub mod disk;
 pub mod download;
 pub mod edge_list;

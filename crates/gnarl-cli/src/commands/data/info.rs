@@ -1,11 +1,14 @@
 //! `gnarl data info`: one dataset in words.
 
+use std::path::Path;
+
 use clap::Args;
 use gnarl_graph::Error;
 use gnarl_graph::dataset::load;
 use gnarl_graph::dataset::registry::{self, Entry, Protocol, RemoteFile};
 use serde::Serialize;
 
+use super::check::{self, CheckArgs, CheckReport};
 use super::list;
 use crate::global::Global;
 use crate::output::{self, Report, count};
@@ -13,7 +16,7 @@ use crate::output::{self, Report, count};
 /// `gnarl data info`
 #[derive(Debug, Args)]
 pub struct InfoArgs {
-    /// A dataset of `gnarl data list`
+    /// A dataset of `gnarl data list`, or a path to your own files
     pub name: String,
 }
 
@@ -25,6 +28,8 @@ pub enum InfoReport {
     Known(Box<Known>),
     /// A graph that needs no files.
     BuiltIn(BuiltIn),
+    /// A user's own files, which are read.
+    Own(Box<CheckReport>),
 }
 
 /// The registry's entry, and where the files are.
@@ -54,7 +59,12 @@ pub fn run(global: &Global, args: &InfoArgs) -> anyhow::Result<InfoReport> {
         let (row, splits) = list::built_in(global, &args.name)?;
         return Ok(InfoReport::BuiltIn(BuiltIn { title, row, splits }));
     }
-    let entry = registry::get(&args.name)
+    let known = registry::get(&args.name);
+    if known.is_none() && Path::new(&args.name).exists() {
+        let own = check::run(global, &CheckArgs { names: vec![args.name.clone()] })?;
+        return Ok(InfoReport::Own(Box::new(own)));
+    }
+    let entry = known
         .ok_or_else(|| Error::unknown("dataset", &args.name, registry::names().chain(load::BUILT_IN)))?;
     let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let missing = entry.first_missing(&dir);
@@ -67,6 +77,14 @@ impl Report for InfoReport {
         match self {
             InfoReport::Known(known) => known.text(),
             InfoReport::BuiltIn(built_in) => built_in.text(),
+            InfoReport::Own(own) => own.text(),
+        }
+    }
+
+    fn complaint(self) -> Option<anyhow::Error> {
+        match self {
+            InfoReport::Own(own) => own.complaint(),
+            InfoReport::Known(_) | InfoReport::BuiltIn(_) => None,
         }
     }
 }

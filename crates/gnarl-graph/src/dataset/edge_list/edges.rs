@@ -81,8 +81,7 @@ pub(super) fn parse_edges(path: &Path, bytes: &[u8]) -> Result<EdgeFile> {
 fn parse_numbers(path: &Path, bytes: &[u8], start: &Start) -> Result<Option<EdgeFile>> {
     let Start { body, weighted, .. } = *start;
     if let Some(header) = &start.header {
-        // More columns, or a header of nothing: row by row it can be said what that is.
-        if header.len() > 3 || body >= bytes.len() || header.iter().any(|title| title.contains('"')) {
+        if needs_rows(header) || body >= bytes.len() {
             return Ok(None);
         }
         refuse_binary(path, text::utf8(path, &bytes[..body])?)?;
@@ -141,6 +140,12 @@ pub(super) struct Start {
     pub weighted: bool,
     /// The first line, where it has no number.
     pub header: Option<Vec<String>>,
+}
+
+/// Whether only a reader of rows can say what stands below these titles: more columns, or a third that is not called a weight.
+pub(super) fn needs_rows(titles: &[String]) -> bool {
+    let is_other = |title: &String| !is_weight_title(title);
+    titles.len() > 3 || titles.get(2).is_some_and(is_other) || titles.iter().any(|title| title.contains('"'))
 }
 
 pub(super) fn find_body(bytes: &[u8]) -> Start {
@@ -358,7 +363,15 @@ impl Columns {
         match first.len() {
             0 | 1 => Ok(plain(false)),
             2 => Ok(plain(Self::is_pair_of_titles(table, &first)?)),
-            3 => Ok(plain(first[2].parse::<f64>().is_err())),
+            3 if first[2].parse::<f64>().is_err() => {
+                // A year or a kind of edge under its title is no weight. Without titles for the ids it may be a mistake.
+                let is_other = !is_weight_title(&first[2]) && Self::is_pair_of_titles(table, &first[..2])?;
+                Ok(match is_other {
+                    true => Self { has_header: true, count: 3, weight: None, dropped: vec![first[2].clone()] },
+                    false => plain(true),
+                })
+            }
+            3 => Ok(plain(false)),
             _ if is_header(&first) => {
                 let weight = first.iter().skip(2).position(|title| is_weight_title(title)).map(|i| i + 2);
                 let rest = first.iter().enumerate().skip(2).filter(|(i, _)| Some(*i) != weight);
@@ -377,8 +390,8 @@ impl Columns {
         let mut is_first = true;
         table.each_row(|_, fields| {
             if !std::mem::take(&mut is_first) {
-                integers &= fields.iter().all(|id| is_integer(id));
-                known &= !fields.iter().any(|id| first.iter().any(|title| title == id));
+                integers &= fields.iter().take(2).all(|id| is_integer(id));
+                known &= !fields.iter().take(2).any(|id| first.iter().any(|title| title == id));
             }
             Ok(())
         })?;

@@ -19,7 +19,7 @@
 //!
 //! A first line without numbers is a header above integers. Above names it is one where it has a third column that is not a
 //! number, or where both words are such as `source` and `target` and call no node; else it is an edge. With a header an edge
-//! file may have more columns: the one called `weight` counts. In labels it is the one called `label` or `class`, else
+//! file may have more columns: the one called `weight` counts, and no other. In labels it is the one called `label` or `class`, else
 //! the second. What is not read is said ([`Sources`]).
 //!
 //! A class is a number or a name; an empty one, `-1` or `?` means unlabelled (blank lines at the end of a file do not

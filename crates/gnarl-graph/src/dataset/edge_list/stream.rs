@@ -9,8 +9,8 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::edges::{
-    Columns, check_fields, explain, find_body, is_integer, may_be_named, parse_piece, sparse_ids, split_at_lines,
-    weight,
+    Columns, check_fields, explain, find_body, is_integer, may_be_named, needs_rows, parse_piece, sparse_ids,
+    split_at_lines, weight,
 };
 use super::table::{Table, refuse_binary};
 use crate::dataset::columnar;
@@ -33,7 +33,7 @@ pub(in crate::dataset) fn is_weighted(path: &Path) -> Result<bool> {
     let mut blocks = Blocks::open(path)?;
     let Some(block) = blocks.next()? else { return Ok(false) };
     let start = find_body(&block.bytes);
-    if start.header.as_ref().is_none_or(|header| header.len() <= 3) {
+    if start.header.as_ref().is_none_or(|header| !needs_rows(header)) {
         return Ok(start.weighted);
     }
     Ok(Columns::find(&block.table(path)?)?.weight.is_some())
@@ -67,7 +67,7 @@ fn numbers(path: &Path, sink: &mut dyn EdgeSink) -> Result<Option<Streamed>> {
         if std::mem::take(&mut is_first) {
             let start = find_body(bytes);
             if let Some(header) = &start.header {
-                if header.len() > 3 || start.body >= bytes.len() || header.iter().any(|title| title.contains('"')) {
+                if needs_rows(header) || start.body >= bytes.len() {
                     return Ok(None);
                 }
                 refuse_binary(path, text::utf8(path, &bytes[..start.body])?)?;
