@@ -370,8 +370,9 @@ def certify(
     }
     size = data.num_nodes if isinstance(data, _gnarl.Graph) else len(data)
     chosen = None if items is None else to_items(items, size, "items")
-    if chosen is None and isinstance(core, _gnarl.Fitted) and not core.recognises(data):
-        chosen = np.arange(size)
+    if chosen is None and isinstance(core, _gnarl.Fitted):
+        held_out = core.split[3] if core.recognises(data) else ()
+        chosen = held_out if len(held_out) else np.arange(size)
     text, of, classes, radius, deletions = _gnarl.certify(
         core, data, str(method), str(target), settings, chosen, seed_of(random_state), threads_of(n_jobs)
     )
