@@ -332,7 +332,7 @@ fn what_is_not_read_is_said() {
     assert_eq!(
         say(&sources.unused),
         [
-            "edges.csv: columns since not read: neither node nor weight".to_string(),
+            "edges.csv: column since not read: neither node nor weight".to_string(),
             "labels.csv: columns country, year not read: neither node nor class".to_string(),
             format!("Features.csv: {unread}"),
             format!("notes.md: {unread}")

@@ -64,8 +64,7 @@ pub fn run(global: &Global, args: &InfoArgs) -> anyhow::Result<InfoReport> {
         let own = check::run(global, &CheckArgs { names: vec![args.name.clone()] })?;
         return Ok(InfoReport::Own(Box::new(own)));
     }
-    let entry = known
-        .ok_or_else(|| Error::unknown("dataset", &args.name, registry::names().chain(load::BUILT_IN)))?;
+    let entry = known.ok_or_else(|| Error::unknown("dataset", &args.name, registry::names().chain(load::BUILT_IN)))?;
     let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let missing = entry.first_missing(&dir);
     let (data_dir, embedded) = (dir.display().to_string(), load::is_embedded(entry, &dir));

@@ -73,7 +73,7 @@ impl Attempt<'_> {
     /// Whether attempt `i` on a node changes its class.
     fn breaks(&self, node: &CertifiedNode, i: usize) -> Result<bool> {
         let rng = &mut stream(self.seed, "attempts", i as u64);
-        let (u, strong) = (node.node, i / self.subject.items.test.len().max(1) % 2 == 0);
+        let (u, strong) = (node.node, (i / self.subject.items.test.len().max(1)).is_multiple_of(2));
         let flips = node.radius as usize;
         let graph = match self.certificate {
             Certificate::LipschitzFeatures { norm, scope, .. } => {

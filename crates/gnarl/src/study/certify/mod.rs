@@ -258,7 +258,7 @@ mod tests {
         let graph = |i: u32| {
             let n = 5 + i % 4;
             let mut edges: Vec<(u32, u32)> = (1..n).map(|u| (u - 1, u)).collect();
-            edges.extend((i % 2 == 0).then_some((0, n - 1)));
+            edges.extend(i.is_multiple_of(2).then_some((0, n - 1)));
             let rng = &mut stream(7, "features", u64::from(i));
             let noise = |rng: &mut gnarl_graph::random::Rng| f32::from(u8::from(rng.random_bool(0.5)));
             let class = [(i % 2) as f32, 1.0 - (i % 2) as f32];
