@@ -96,7 +96,7 @@ pub struct CertifyArgs {
     /// Attack so many test nodes by nettack, one at a time, and show what survives above what is certified
     #[arg(long, value_name = "N", help_heading = CERTIFICATE)]
     pub attacked: Option<usize>,
-    /// Attack nodes inside the radii of every certificate without samples, so many times in all, and count the certificates that break
+    /// Attack nodes inside the radii of every certificate without samples, so many times for each, and count those that change a class
     #[arg(long, value_name = "N", help_heading = CERTIFICATE)]
     pub attempts: Option<usize>,
     /// Runs, each a network of its own; of a set, folds

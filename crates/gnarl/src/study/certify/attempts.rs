@@ -1,7 +1,7 @@
 //! Attacks inside certified radii, one after another: a certificate that one of them breaks is wrong.
 //!
-//! Half of them are as strong as we know: Nettack for flips, ascent along the gradient for features. The others are drawn at random on the
-//! border of what is allowed, around the node.
+//! In every other round over the nodes they are as strong as we know: Nettack for flips, ascent along the gradient for features. The others, and all
+//! that may only add or only remove edges, are drawn at random on the border of what is allowed, around the node.
 
 use std::collections::{HashMap, HashSet};
 
