@@ -411,7 +411,10 @@ impl AttackReport {
     fn mode_text(&self, mode: Mode) -> String {
         let eyes = match (self.config.surrogate, self.adaptive) {
             (Some(model), _) => format!(", through a {model} of the attacker's own"),
-            (None, true) => ", adaptive: by the gradients of this very model".into(),
+            (None, true) => {
+                let follows = self.config.attack.is_some_and(|attack| attack.method().needs_gradients());
+                format!(", adaptive: by the {} of this very model", if follows { "gradients" } else { "answers" })
+            }
             (None, false) => String::new(),
         };
         format!("{mode}{eyes}")

@@ -216,7 +216,9 @@ impl Report for CompareReport {
             output::render(&table)
         );
         if self.cells.iter().any(|cell| matches!(cell.outcome, Outcome::Judged { adaptive: true, .. })) {
-            text.push_str("* adaptive: the attacker followed the gradients of this very model\n");
+            text.push_str(
+                "* adaptive: the attacker followed the gradients, or asked for the answers, of this very model\n",
+            );
         }
         for line in refusals {
             text.push_str(&line);
