@@ -114,12 +114,12 @@ impl PackedRows {
         let range = row * self.num_cols..(row + 1) * self.num_cols;
         match &self.numbers {
             Packed::Half(bits) => {
-                out.iter_mut().zip(&bits[range]).for_each(|(x, &bits)| *x = f16::from_bits(bits).to_f32());
+                out.iter_mut().zip(&*bits.part(range)).for_each(|(x, &bits)| *x = f16::from_bits(bits).to_f32());
             }
             Packed::Byte { bytes, scale, offset } => {
                 let columns = scale.iter().zip(offset);
                 out.iter_mut()
-                    .zip(&bytes[range])
+                    .zip(&*bytes.part(range))
                     .zip(columns)
                     .for_each(|((x, &byte), (scale, offset))| *x = offset + scale * f32::from(byte));
             }
@@ -199,9 +199,9 @@ impl NodeFeatures {
     /// Those of some nodes.
     pub fn of(&self, nodes: &[u32]) -> Features {
         match self {
-            Self::Whole(Features::Dense(m)) => {
-                Features::Dense(gathered(nodes, m.num_cols(), |row, out| out.copy_from_slice(m.row(row))))
-            }
+            Self::Whole(Features::Dense(m)) => Features::Dense(gathered(nodes, m.num_cols(), |row, out| {
+                out.copy_from_slice(&m.stored().part(row * m.num_cols()..(row + 1) * m.num_cols()));
+            })),
             Self::Whole(features) => features.select_rows(nodes),
             Self::Packed { rows, .. } => Features::Dense(rows.unpack(nodes)),
         }

@@ -3,8 +3,9 @@
 //! A graph on disk (`dataset::disk`) is opened by mapping its arrays: nothing is read until it is looked at, and everything that works
 //! on slices works on it. This file has the crate's only `unsafe` code.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,8 +32,12 @@ pub struct Stored<T> {
 
 enum Inner<T> {
     Owned(Vec<T>),
-    Mapped { map: Arc<Mmap>, start: usize, count: usize },
+    Mapped { map: Arc<Mmap>, start: usize, count: usize, file: Arc<File> },
 }
+
+/// From this many bytes on, numbers here and there are read from the file and not through its map: the system maps a stretch of the file around every
+/// number that is looked at, so that a few in a hundred soon have the whole file count as this process's memory.
+const READ_FROM: usize = 3 << 28;
 
 impl<T> Stored<T> {
     /// Whether it lies in a file.
@@ -72,7 +77,35 @@ impl<T: Plain> Stored<T> {
         if !start.is_multiple_of(std::mem::align_of::<T>()) {
             return Err(Error::data(path, "header", format!("numbers start at byte {start}, which is not aligned")));
         }
-        Ok(Self { inner: Inner::Mapped { map: Arc::new(map), start, count } })
+        let file = Arc::new(file.try_clone().map_err(|e| Error::io(path, e))?);
+        Ok(Self { inner: Inner::Mapped { map: Arc::new(map), start, count, file } })
+    }
+
+    /// Some of the numbers, without mapping more of a large file than there is already.
+    pub fn part(&self, range: Range<usize>) -> Cow<'_, [T]> {
+        let numbers = &self[range.clone()];
+        let from_file = if std::mem::size_of_val(&**self) >= READ_FROM { self.read(range) } else { None };
+        from_file.map_or(Cow::Borrowed(numbers), Cow::Owned)
+    }
+
+    /// The same from the file, if there is one and it can be read.
+    fn read(&self, range: Range<usize>) -> Option<Vec<T>> {
+        #[cfg(unix)]
+        if let Inner::Mapped { start, file, .. } = &self.inner {
+            use std::os::unix::fs::FileExt;
+            let size = std::mem::size_of::<T>();
+            let mut numbers: Vec<T> = Vec::with_capacity(range.len());
+            // SAFETY: there is room for as many bytes as these numbers have, any bytes are numbers of this type, and zeros are written before
+            // anything is lent.
+            let bytes = unsafe {
+                std::ptr::write_bytes(numbers.as_mut_ptr(), 0, range.len());
+                numbers.set_len(range.len());
+                std::slice::from_raw_parts_mut(numbers.as_mut_ptr().cast::<u8>(), range.len() * size)
+            };
+            file.read_exact_at(bytes, (start + range.start * size) as u64).ok()?;
+            return Some(numbers);
+        }
+        None
     }
 }
 
@@ -105,7 +138,7 @@ impl<T> Deref for Stored<T> {
         match &self.inner {
             Inner::Owned(numbers) => numbers,
             // SAFETY: `map` checked the bounds and the alignment (a map starts at a page), and made it for numbers that any bytes are one of.
-            Inner::Mapped { map, start, count } => unsafe {
+            Inner::Mapped { map, start, count, .. } => unsafe {
                 std::slice::from_raw_parts(map.as_ptr().add(*start).cast::<T>(), *count)
             },
         }
@@ -122,7 +155,9 @@ impl<T: Clone> Clone for Stored<T> {
     fn clone(&self) -> Self {
         let inner = match &self.inner {
             Inner::Owned(numbers) => Inner::Owned(numbers.clone()),
-            Inner::Mapped { map, start, count } => Inner::Mapped { map: map.clone(), start: *start, count: *count },
+            Inner::Mapped { map, start, count, file } => {
+                Inner::Mapped { map: map.clone(), start: *start, count: *count, file: file.clone() }
+            }
         };
         Self { inner }
     }
@@ -153,6 +188,9 @@ mod tests {
         let open = File::open(file.path()).unwrap();
         let mut mapped = Stored::<f32>::map(file.path(), &open, 8, 3).unwrap();
         assert_eq!((&*mapped, mapped.is_mapped()), (&[1.5, -2.0, 7.25][..], true));
+        assert_eq!(mapped.read(1..3), Some(vec![-2.0, 7.25]));
+        assert_eq!((mapped.read(0..0), Stored::from(vec![1.0f32]).read(0..1)), (Some(Vec::new()), None));
+        assert_eq!(&*mapped.part(0..2), [1.5, -2.0]);
         mapped.release();
         assert_eq!(mapped.clone(), Stored::from(vec![1.5, -2.0, 7.25]), "released pages are read again");
         mapped.to_mut()[0] = 3.0;

@@ -1,4 +1,5 @@
-//! How central each node is (thesis ch. 2): degree, core number, PageRank and walk count.
+//! How central each node is (thesis ch. 2): degree, core number, PageRank and walk count; and the degree of the closed
+//! neighbourhood, by which a graph convolution is scaled.
 //!
 //! [`Centrality::scores`] gives the plain measure. [`Centrality::values`] gives the `v` of the centrality matrix
 //! `V = diag(v)` (ch. 3), which differs for PageRank alone: there `v = 1 / (1 - PR)`.
@@ -35,9 +36,14 @@ pub enum Centrality {
         /// Steps per walk; 2 in the thesis' experiments.
         length: u32,
     },
+    /// The degree with the node itself: one more than [`Degree`](Self::Degree), and so above 0 for an isolated node.
+    ClosedDegree,
 }
 
 impl Centrality {
+    /// What they are called, walks without their length.
+    const NAMES: [&str; 5] = ["degree", "core", "pagerank", "walks", "closed-degree"];
+
     /// The four measures as the thesis uses them.
     pub const ALL: [Centrality; 4] =
         [Centrality::Degree, Centrality::Core, Centrality::PageRank, Centrality::Walks { length: 2 }];
@@ -49,6 +55,7 @@ impl Centrality {
             Centrality::Core => Ok(core_numbers(graph).into_iter().map(f64::from).collect()),
             Centrality::PageRank => pagerank(graph, &PageRank::default()),
             Centrality::Walks { length } => walk_counts(graph, length),
+            Centrality::ClosedDegree => Ok(degrees(graph).into_iter().map(|degree| degree + 1.0).collect()),
         }
     }
 
@@ -77,6 +84,7 @@ impl fmt::Display for Centrality {
             Centrality::PageRank => "pagerank",
             Centrality::Walks { length: 2 } => "walks",
             Centrality::Walks { length } => return write!(f, "walks:{length}"),
+            Centrality::ClosedDegree => "closed-degree",
         })
     }
 }
@@ -84,7 +92,7 @@ impl fmt::Display for Centrality {
 impl FromStr for Centrality {
     type Err = Error;
 
-    /// Reads `degree`, `core`, `pagerank`, `walks` (length 2) or `walks:LENGTH`.
+    /// Reads `degree`, `core`, `pagerank`, `walks` (length 2), `walks:LENGTH` or `closed-degree`.
     fn from_str(name: &str) -> Result<Self> {
         let lower = name.to_lowercase();
         if let Some(length) = lower.strip_prefix("walks:") {
@@ -95,8 +103,9 @@ impl FromStr for Centrality {
         }
         Self::ALL
             .into_iter()
+            .chain([Centrality::ClosedDegree])
             .find(|c| c.to_string() == lower)
-            .ok_or_else(|| Error::unknown("centrality", name, ["degree", "core", "pagerank", "walks"]))
+            .ok_or_else(|| Error::unknown("centrality", name, Self::NAMES))
     }
 }
 
@@ -106,12 +115,18 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for c in Centrality::ALL.into_iter().chain([Centrality::Walks { length: 5 }]) {
+        for c in Centrality::ALL.into_iter().chain([Centrality::Walks { length: 5 }, Centrality::ClosedDegree]) {
             assert_eq!(c.to_string().parse::<Centrality>().unwrap(), c);
         }
         assert_eq!("Core".parse::<Centrality>().unwrap(), Centrality::Core);
         assert!("degre".parse::<Centrality>().unwrap_err().to_string().contains("did you mean degree?"));
         assert!("walks:x".parse::<Centrality>().is_err());
+    }
+
+    #[test]
+    fn the_closed_degree_counts_the_node_itself() {
+        let g = Graph::from_edges(4, [(0, 1), (1, 2)]).unwrap().0;
+        assert_eq!(Centrality::ClosedDegree.values(&g).unwrap(), [2.0, 3.0, 2.0, 1.0]);
     }
 
     #[test]

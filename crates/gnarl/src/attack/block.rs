@@ -34,6 +34,8 @@ pub(super) struct Search<'a> {
     input: Input,
     kind: ClassicalOperator,
     block: usize,
+    /// One end of every new pair, where not any two nodes may be joined.
+    ends: Vec<u32>,
     relaxed: Relaxed,
     /// The defence before the network.
     filter: Filter<'a>,
@@ -50,6 +52,17 @@ pub(super) struct State {
 impl<'a> Search<'a> {
     /// With a first block of pairs. `clean` are the scores of the graph as it is, which the relaxation has to give too.
     pub fn new<A: Choice>(scene: &Scene<'a>, clean: &[f32], block: usize, rng: &mut Rng) -> Result<Self> {
+        Self::at_ends::<A>(scene, clean, block, Vec::new(), rng)
+    }
+
+    /// The same with new pairs at these nodes alone; anywhere where there are none.
+    pub fn at_ends<A: Choice>(
+        scene: &Scene<'a>,
+        clean: &[f32],
+        block: usize,
+        ends: Vec<u32>,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let (model, through) = scene.see_through::<A>()?;
         let (graph, network) = (scene.graph, through.network);
         let kind = match (network.operator(), network.network().config().backbone.usual_operator()) {
@@ -64,6 +77,7 @@ impl<'a> Search<'a> {
             input: network.input(graph)?,
             kind,
             block,
+            ends,
             filter: through.filter(graph, &relaxed)?,
             relaxed,
             flips: vec![0.0; graph.num_edges()],
@@ -113,7 +127,10 @@ impl<'a> Search<'a> {
         let mut flips = self.flips[..edges].to_vec();
         flips.extend(kept.iter().map(|&i| self.flips[i]));
         let room = self.block.saturating_sub(candidates.len());
-        candidates.extend(draw_apart(self.graph, room, &candidates, rng));
+        candidates.extend(match self.ends.is_empty() {
+            true => draw_apart(self.graph, room, &candidates, rng),
+            false => draw_at(self.graph, &self.ends, room, &candidates, rng),
+        });
         flips.resize(edges + candidates.len(), 0.0);
         self.relaxed = Relaxed::new(self.graph, self.kind, &candidates)?;
         self.filter = self.through.filter(self.graph, &self.relaxed)?;
@@ -222,6 +239,25 @@ fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<
         drawn.dedup();
         drawn.retain(|pair| !graph.has_edge(pair.0, pair.1) && !taken.contains(pair));
     }
+    drawn
+}
+
+/// Up to `count` pairs without an edge that have one of these ends, none of those in use: all there are, where there is room for them.
+fn draw_at(graph: &Graph, ends: &[u32], count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
+    let n = graph.num_nodes();
+    let used: HashSet<Pair> = used.iter().copied().collect();
+    let of_place = |at: usize| {
+        let (u, v) = (ends[at / n], (at % n) as u32);
+        let pair = (u.min(v), u.max(v));
+        (u != v && !graph.has_edge(u, v) && !used.contains(&pair)).then_some(pair)
+    };
+    let places = ends.len() * n;
+    let mut drawn: Vec<Pair> = match places <= count {
+        true => (0..places).filter_map(of_place).collect(),
+        false => sample(rng, places, count).into_iter().filter_map(of_place).collect(),
+    };
+    drawn.sort_unstable();
+    drawn.dedup();
     drawn
 }
 

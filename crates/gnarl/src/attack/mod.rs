@@ -10,6 +10,8 @@
 //! | [`method`] | what every attack can do, what it sees, and what it gives |
 //! | [`prbcd`], [`grbcd`] | the same on random blocks of pairs, projected or greedy |
 //! | [`nettack`] | a few flips at each of some targets |
+//! | [`prbcd_local`] | the same by the gradient of each target's own margin |
+//! | [`combined`] | edges as `mettack` has them, and noise on features |
 //! | [`genetic`] | edges by breeding, from answers alone |
 //! | [`mettack`] | edges that spoil training, by derivatives through it |
 //! | `linear` | the linear surrogate that it trains, and the way back through its training |
@@ -35,6 +37,7 @@
 //! ```
 
 mod block;
+pub mod combined;
 mod degrees;
 pub mod dice;
 pub mod gaussian;
@@ -48,6 +51,7 @@ pub mod nettack;
 pub mod pgd_features;
 pub mod pgd_structure;
 pub mod prbcd;
+pub mod prbcd_local;
 pub mod random_add;
 pub mod random_flips;
 pub mod random_remove;
@@ -77,6 +81,8 @@ choices! {
         Prbcd(prbcd::Prbcd),
         Grbcd(grbcd::Grbcd),
         Genetic(genetic::Genetic),
+        PrbcdLocal(prbcd_local::PrbcdLocal),
+        Combined(combined::Combined),
     }
 }
 
@@ -132,6 +138,9 @@ mod tests {
         // Budgets of targets are whole flips.
         let sized = |attack: Attack| match attack {
             Attack::Nettack(nettack) => nettack::Nettack { budget: (budget * 10.0) as usize, ..nettack }.into(),
+            Attack::PrbcdLocal(local) => {
+                prbcd_local::PrbcdLocal { budget: (budget * 10.0) as usize, epochs: 4, block: 20, ..local }.into()
+            }
             _ => attack.with(&given(&[("budget", &budget.to_string())])).unwrap(),
         };
         Attack::all().map(|attack| short(sized(attack))).collect()
@@ -145,7 +154,7 @@ mod tests {
             let text = serde_json::to_string(&attack).unwrap();
             assert_eq!(serde_json::from_str::<Attack>(&text).unwrap(), attack, "{text}");
             assert_eq!(attack.to_string().to_uppercase().parse::<Attack>().unwrap(), attack);
-            let on_features = matches!(attack.budget().unwrap(), Budget::Noise(_) | Budget::Features(_));
+            let on_features = matches!(attack.budget().unwrap(), Budget::Noise(_) | Budget::Features(_) | Budget::Both(..));
             assert_eq!(attack.method().changes_features(), on_features, "{attack}");
         }
         let e = "dise".parse::<Attack>().unwrap_err().to_string();
@@ -160,6 +169,7 @@ mod tests {
         expected.extend(["0.1 of the edges"; 5]);
         expected.push("5 flips for each target");
         expected.extend(["0.1 of the edges"; 4]);
+        expected.extend(["5 flips for each target", "0.1 of the edges and psi = 0.5"]);
         assert_eq!(budgets, expected);
     }
 
@@ -193,7 +203,7 @@ mod tests {
             assert_eq!(attacked.change.features, FeatureChange::default(), "{attack}");
             assert_eq!(attacked.graph.features(), graph.features(), "{attack}");
             let e = attack.with(&given(&[("budget", "-1")])).unwrap_err().to_string();
-            let is_whole = matches!(attack, Attack::Nettack(_));
+            let is_whole = matches!(attack, Attack::Nettack(_) | Attack::PrbcdLocal(_));
             assert!(
                 e == "budget: -1 must be a number of at least 0"
                     || (is_whole && e.starts_with("budget: '-1' does not fit")),
@@ -283,6 +293,7 @@ mod tests {
                     attacked.map_err(|e| TestCaseError::fail(format!("{attack}: {e}")))?;
                 let allowed = match attack {
                     Attack::Nettack(nettack) => nettack.budget * targets.len(),
+                    Attack::PrbcdLocal(local) => local.budget * targets.len(),
                     _ => (share * graph.num_edges() as f64).floor() as usize,
                 };
                 prop_assert!(change.num_flips() <= allowed, "{}: {} of {}", attack, change.num_flips(), allowed);

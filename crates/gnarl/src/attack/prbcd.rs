@@ -6,7 +6,7 @@
 //! remove would go unused. Memory grows with edges plus block.
 
 use gnarl_graph::names::{Choice, Setting};
-use gnarl_graph::random::stream;
+use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{Error as GraphError, Graph};
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use super::loss::{Loss, Objective};
 use super::method::{Method, OF_EDGES, Scene, TENTH, edges};
 use super::pgd_features::LOSS;
 use crate::error::Result;
-use crate::perturb::{Budget, EdgeShare, flipped};
+use crate::perturb::{Budget, EdgeShare, Pair, flipped};
 
 /// How flips are sought.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -104,32 +104,8 @@ impl Method for Prbcd {
         let clean = model.scores(scene.graph)?;
         let objective = Objective::new(self.loss, targets, clean.data(), clean.num_cols());
         let rng = &mut stream(seed, "prbcd", 0);
-        let mut search = Search::new::<Self>(scene, clean.data(), self.block, rng)?;
-        let mut best: Option<(_, State)> = None;
-        for epoch in 0..self.epochs + self.settling {
-            if scene.stopped() {
-                break;
-            }
-            let late = epoch.saturating_sub(self.epochs);
-            if epoch == self.epochs
-                && let Some((_, state)) = best.take()
-            {
-                search.restore(state)?;
-            }
-            let slope = search.gradient(&objective)?;
-            ascend(&mut search.flips, &slope, flips, STEP / (1.0 + late as f64).sqrt());
-            let standing = objective.standing(&search.scores_of(&search.largest(flips))?);
-            if best.as_ref().is_none_or(|(least, _)| standing.beats(least)) {
-                best = Some((standing, search.state()));
-            }
-            if epoch + 1 < self.epochs {
-                search.exchange(rng)?;
-            }
-        }
-        if let Some((_, state)) = best {
-            search.restore(state)?;
-        }
-        Ok(flipped(scene.graph, &search.round(&objective, flips, self.roundings, rng)?)?)
+        let search = Search::new::<Self>(scene, clean.data(), self.block, rng)?;
+        Ok(flipped(scene.graph, &self.seek(scene, search, &objective, flips, rng)?)?)
     }
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
@@ -142,6 +118,44 @@ impl Method for Prbcd {
 
     fn needs_gradients(&self) -> bool {
         true
+    }
+}
+
+impl Prbcd {
+    /// The search itself: at most so many flips.
+    pub(super) fn seek(
+        &self,
+        scene: &Scene<'_>,
+        mut search: Search<'_>,
+        objective: &Objective<'_>,
+        flips: usize,
+        rng: &mut Rng,
+    ) -> Result<Vec<Pair>> {
+        let mut best: Option<(_, State)> = None;
+        for epoch in 0..self.epochs + self.settling {
+            if scene.stopped() {
+                break;
+            }
+            let late = epoch.saturating_sub(self.epochs);
+            if epoch == self.epochs
+                && let Some((_, state)) = best.take()
+            {
+                search.restore(state)?;
+            }
+            let slope = search.gradient(objective)?;
+            ascend(&mut search.flips, &slope, flips, STEP / (1.0 + late as f64).sqrt());
+            let standing = objective.standing(&search.scores_of(&search.largest(flips))?);
+            if best.as_ref().is_none_or(|(least, _)| standing.beats(least)) {
+                best = Some((standing, search.state()));
+            }
+            if epoch + 1 < self.epochs {
+                search.exchange(rng)?;
+            }
+        }
+        if let Some((_, state)) = best {
+            search.restore(state)?;
+        }
+        search.round(objective, flips, self.roundings, rng)
     }
 }
 

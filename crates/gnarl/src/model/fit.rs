@@ -52,11 +52,13 @@ impl Model {
 
     /// Data made ready for this model, to fit it to several splits of it, or by several seeds.
     pub fn ready(&self, name: &str, content: &Content, options: FitOptions) -> Result<Ready> {
-        let plan = self.settled_for(content).plan(content.task())?;
+        let settled = self.settled_for(content);
+        let plan = settled.plan(content.task())?;
         plan.check_asked(&options)?;
         plan.check_demand(name, content, 1.0, 0.0)?;
-        let candidates = plan.model.operator.candidates().into_iter().map(|operator| plan.with_operator(operator));
-        let candidates: Vec<Plan> = candidates.collect();
+        let candidates = settled.operator.candidates().into_iter();
+        let candidates: Vec<Plan> =
+            candidates.map(|operator| settled.operator(operator).plan(content.task())).collect::<Result<_>>()?;
         let mut scouts = Vec::new();
         let data = match content {
             Content::Graph(graph) => {

@@ -157,6 +157,8 @@ pub struct TrainingOptions {
     pub learning_rate: Option<f64>,
     /// Learning rate of a learnable operator's exponents.
     pub exponent_learning_rate: Option<f64>,
+    /// Learning rate of a learnable operator's other scalars.
+    pub scalar_learning_rate: Option<f64>,
     /// L2 decay, added to the gradient.
     pub weight_decay: Option<f64>,
     /// The learning rate times a factor every so many epochs.
@@ -178,7 +180,8 @@ impl TrainingOptions {
     pub const SETTINGS: &'static [Setting] = &[
         Setting::new("epochs", "N", "training epochs [default: 200; of sets of graphs 300]").at_most(1_000_000_000),
         Setting::new("learning-rate", "X", "learning rate [default: 0.01]").flag("lr"),
-        Setting::new("exponent-learning-rate", "X", "learning rate of cgso's exponents [default: 0.005]").flag("exponent-lr"),
+        Setting::new("exponent-learning-rate", "X", "learning rate of cgso's exponents [default: 0.005; from near 0.0002]").flag("exponent-lr"),
+        Setting::new("scalar-learning-rate", "X", "learning rate of cgso's other scalars [default: 0.01; from near 0.0004]").flag("scalar-lr"),
         Setting::new("weight-decay", "X", "L2 decay [default: 5e-4; with a gain 0.05, of parseval 0.01]"),
         Setting::new("schedule", "EPOCHS:FACTOR", "multiply the learning rate by FACTOR every EPOCHS epochs, as in 50:0.6 [default: none; of sets of graphs 100:0.5]").flag("lr-step"),
         Setting::new("keep", "WHICH", "weights to keep: best-validation or last [default: best-validation]"),

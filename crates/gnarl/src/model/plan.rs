@@ -13,7 +13,7 @@ use crate::depth::{Depth, Kind, Scheme};
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
 use crate::inference::{Inference, Perturbed};
 use crate::nn::{Backbone, ClassifierConfig, NetworkConfig, NetworkOption, Readout, UsualOperator};
-use crate::operator::OperatorChoice;
+use crate::operator::{Cgso, Initialisation, OperatorChoice};
 use crate::train::{Sampling, StepSchedule, TrainConfig};
 
 /// A model for a task, with nothing left open.
@@ -43,11 +43,6 @@ impl Plan {
     /// Of sets of graphs: the classifier's shape.
     pub fn classifier(&self) -> ClassifierConfig {
         ClassifierConfig { network: self.network.clone(), readout: self.readout, head_dropout: self.head_dropout }
-    }
-
-    /// The same with another operator.
-    pub fn with_operator(&self, operator: OperatorChoice) -> Self {
-        Self { model: self.model.operator(operator), ..self.clone() }
     }
 
     /// The same with features scaled in this way, which settles what was left open.
@@ -169,6 +164,9 @@ impl Model {
         let batch_size = self.training.batch_size.unwrap_or(BATCH_SIZE);
         let sampling = sampling(self, &network)?;
         let takes = |option| applies(self, option);
+        // Starts that are still to be tried have rates of their own.
+        let starts = matches!(self.operator, OperatorChoice::Cgso(Cgso { init, .. }) if init != Initialisation::Auto);
+        let rate = |given: Option<f64>, usual| given.or(starts.then_some(usual));
         let model = Self {
             features: Some(features),
             network: NetworkOptions {
@@ -193,7 +191,8 @@ impl Model {
             training: TrainingOptions {
                 epochs: Some(training.epochs),
                 learning_rate: Some(training.learning_rate),
-                exponent_learning_rate: self.learns_operator().then_some(training.exponent_learning_rate),
+                exponent_learning_rate: rate(self.training.exponent_learning_rate, training.exponent_learning_rate),
+                scalar_learning_rate: rate(self.training.scalar_learning_rate, training.scalar_learning_rate),
                 weight_decay: Some(training.weight_decay),
                 schedule: training.schedule,
                 keep: Some(training.keep),
@@ -298,7 +297,12 @@ fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
     }
     training.epochs = options.epochs.unwrap_or(training.epochs);
     training.learning_rate = options.learning_rate.unwrap_or(training.learning_rate);
+    if let OperatorChoice::Cgso(Cgso { init: Initialisation::Near, .. }) = model.operator {
+        training.exponent_learning_rate /= Initialisation::SLOWER;
+        training.scalar_learning_rate /= Initialisation::SLOWER;
+    }
     training.exponent_learning_rate = options.exponent_learning_rate.unwrap_or(training.exponent_learning_rate);
+    training.scalar_learning_rate = options.scalar_learning_rate.unwrap_or(training.scalar_learning_rate);
     if network.gain {
         training.weight_decay = model.weights.method().decay();
     }
@@ -489,11 +493,12 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
     if let (true, Some(why)) = (model.learns_operator(), backbone.fixed_operator()) {
         return no("operator", format!("{backbone} {why}"));
     }
-    if model.training.exponent_learning_rate.is_some() && !model.learns_operator() {
-        return no(
-            "exponent-lr",
-            format!("belongs to a learned operator, cgso, and the operator is {}", model.operator),
-        );
+    let rates = [
+        ("exponent-lr", model.training.exponent_learning_rate),
+        ("scalar-lr", model.training.scalar_learning_rate),
+    ];
+    if let Some((rate, _)) = rates.iter().find(|(_, given)| given.is_some() && !model.learns_operator()) {
+        return no(rate, format!("belongs to a learned operator, cgso, and the operator is {}", model.operator));
     }
     if let Some(exits) = model.depth.exits() {
         if !backbone.can_have_exits() {

@@ -63,10 +63,7 @@ impl SharedTraining {
         batches.start(&network)?;
         let mut adam = Adam::new(AdamSettings::default());
         for p in network.params().list().iter().filter(|p| p.group != Group::Statistic) {
-            let is_exponent = p.group == Group::Exponent;
-            let training = &plan.training;
-            let rate = if is_exponent { training.exponent_learning_rate } else { training.learning_rate };
-            adam.add(&p.var, rate, training.weight_decay);
+            adam.add(&p.var, plan.training.rate(p.group), plan.training.weight_decay);
         }
         let fingerprint = on.content.fingerprint();
         let start = Instant::now();

@@ -4,12 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use gnarl_graph::centrality::Centrality;
 use gnarl_graph::names::{self, Given, Setting};
 use gnarl_graph::operator::ClassicalOperator;
 use gnarl_graph::{Error, Graph};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Cgso, CgsoOperator, Initialisation};
+use super::{Centralities, Cgso, CgsoOperator, Initialisation};
 use crate::error::Result;
 use crate::nn::layer::{classical, symmetric_normalised, two_hop_operator};
 use crate::nn::{Backbone, LearnableOperator, Propagation, UsualOperator};
@@ -36,12 +37,12 @@ impl OperatorChoice {
         Setting::new(
             "centrality",
             "KIND[+KIND]",
-            "degree, core, pagerank, walks or walks:LENGTH, or two of them summed, as in degree+core [default: degree]",
+            "closed-degree, degree, core, pagerank, walks or walks:LENGTH, or two of them summed, as in degree+core [default: closed-degree]",
         ),
         Setting::new(
             "init",
             "NAME",
-            "the operator it starts as, or auto for the best on validation items [default: auto]",
+            "the operator it starts as, near for A_hat and slow steps from there, or auto for the best on validation items [default: auto]",
         ),
     ];
 
@@ -62,12 +63,15 @@ impl OperatorChoice {
         }
     }
 
-    /// How many operators are trained to settle on one: seven where the initialisation is left open.
+    /// The operators that are trained to settle on one: from seven starts where the initialisation is left open. By the closed degree, where `A_hat`
+    /// is what a graph convolution has, also one that stays near it: where there is little to learn an operator from, it costs least.
     pub fn candidates(self) -> Vec<Self> {
         match self {
             OperatorChoice::Cgso(cgso @ Cgso { init: Initialisation::Auto, .. }) => {
-                let from = |op| OperatorChoice::Cgso(Cgso { init: Initialisation::Of(op), ..cgso });
-                ClassicalOperator::ALL.into_iter().map(from).collect()
+                let near = cgso.centrality == Centralities::one(Centrality::ClosedDegree);
+                let starts = ClassicalOperator::ALL.into_iter().map(Initialisation::Of);
+                let starts = starts.chain(near.then_some(Initialisation::Near));
+                starts.map(|init| OperatorChoice::Cgso(Cgso { init, ..cgso })).collect()
             }
             settled => vec![settled],
         }
@@ -207,6 +211,7 @@ mod tests {
         }
         let auto: OperatorChoice = serde_json::from_str(r#"{"kind":"cgso","centrality":"degree+core"}"#).unwrap();
         assert_eq!(auto.candidates().len(), 7);
+        assert_eq!(OperatorChoice::Cgso(Cgso::default()).candidates().len(), 8);
         for (broken, what) in [
             ("\"cgs\"", "did you mean cgso"),
             (r#"{"kind":"A","init":"auto"}"#, "takes no settings"),

@@ -40,8 +40,8 @@ impl Cgso {
 impl Cgso {
     /// The scalars that a network owns for it; none before its initialisation is settled.
     pub fn scalars(&self) -> Vec<OperatorScalar> {
-        let Initialisation::Of(init) = self.init else { return Vec::new() };
-        let starts = Scalars::of(init).to_array();
+        let Some(start) = self.init.start() else { return Vec::new() };
+        let starts = Scalars::of(start).to_array();
         let scalar = |(i, name): (usize, String)| OperatorScalar {
             name,
             start: starts[i % 7] as f32,
@@ -52,9 +52,9 @@ impl Cgso {
 }
 
 impl Default for Cgso {
-    /// By degree.
+    /// By the degree of the closed neighbourhood: from `A_hat` it starts as a plain graph convolution, isolated nodes included.
     fn default() -> Self {
-        Self::by(Centrality::Degree)
+        Self::by(Centrality::ClosedDegree)
     }
 }
 
@@ -145,14 +145,31 @@ impl From<Centralities> for String {
 pub enum Initialisation {
     /// What gives this classical operator when V = D.
     Of(ClassicalOperator),
-    /// Whichever of the seven has the best validation accuracy: the task tries them all.
+    /// That of `A_hat`, and stay near it: the scalars learn [`SLOWER`](Self::SLOWER) times slower.
+    Near,
+    /// Whichever of the seven has the best validation accuracy: the task tries them all. By the closed degree `near` is tried, too.
     Auto,
+}
+
+impl Initialisation {
+    /// How many times slower scalars learn that are to stay near where they start.
+    pub const SLOWER: f64 = 25.0;
+
+    /// The operator that scalars start as; none while it is open.
+    pub fn start(self) -> Option<ClassicalOperator> {
+        match self {
+            Initialisation::Of(operator) => Some(operator),
+            Initialisation::Near => Some(ClassicalOperator::NormalisedAdjacency),
+            Initialisation::Auto => None,
+        }
+    }
 }
 
 impl fmt::Display for Initialisation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Initialisation::Of(operator) => operator.fmt(f),
+            Initialisation::Near => f.write_str("near"),
             Initialisation::Auto => f.write_str("auto"),
         }
     }
@@ -162,11 +179,12 @@ impl FromStr for Initialisation {
     type Err = Error;
 
     fn from_str(name: &str) -> gnarl_graph::Result<Self> {
-        if name.eq_ignore_ascii_case("auto") {
-            return Ok(Initialisation::Auto);
+        let other = [Initialisation::Near, Initialisation::Auto];
+        if let Some(found) = other.into_iter().find(|init| name.eq_ignore_ascii_case(&init.to_string())) {
+            return Ok(found);
         }
-        let known = || ClassicalOperator::ALL.map(|op| op.to_string()).into_iter().chain(["auto".to_string()]);
-        let known: Vec<String> = known().collect();
+        let classical = ClassicalOperator::ALL.into_iter().map(|op| op.to_string());
+        let known: Vec<String> = classical.chain(other.map(|init| init.to_string())).collect();
         let unknown = |_| Error::unknown("initialisation", name, known.iter().map(String::as_str));
         name.parse().map(Initialisation::Of).map_err(unknown)
     }
@@ -210,7 +228,7 @@ impl Scalars {
     pub const NAMES: [&str; 7] = ["m1", "m2", "m3", "e1", "e2", "e3", "a"];
 
     /// Those that give a classical operator when V = D. For `A_hat` that is the thesis' `D^-1/2 (A + I) D^-1/2`, which
-    /// is the renormalised `(D + I)^-1/2 (A + I) (D + I)^-1/2` only where v = deg + 1.
+    /// is the renormalised `(D + I)^-1/2 (A + I) (D + I)^-1/2` only where v = deg + 1, the closed degree.
     pub fn of(operator: ClassicalOperator) -> Self {
         let [m1, m2, m3, e1, e2, e3, a] = match operator {
             ClassicalOperator::Adjacency => [0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
@@ -255,7 +273,7 @@ mod tests {
 
     #[test]
     fn initialisations_are_read_back_and_wrong_ones_named() {
-        for (given, shown) in [("l-rw", "L_rw"), ("A_HAT", "A_hat"), ("h", "H"), ("Auto", "auto")] {
+        for (given, shown) in [("l-rw", "L_rw"), ("A_HAT", "A_hat"), ("h", "H"), ("Near", "near"), ("Auto", "auto")] {
             assert_eq!(given.parse::<Initialisation>().unwrap().to_string(), shown);
         }
         let e = "l-sim".parse::<Initialisation>().unwrap_err().to_string();

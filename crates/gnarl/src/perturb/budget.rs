@@ -18,6 +18,8 @@ pub enum Budget {
     Features(FeatureBudget),
     /// Edges, by their number.
     Edges(EdgeShare),
+    /// Edges, by their number, and noise on features besides; without a flip nothing changes.
+    Both(EdgeShare, Noise),
     /// Flips of edges and of binary features for each of some targets.
     PerTarget(usize),
     /// Flips of edges and of binary features in all.
@@ -30,7 +32,7 @@ impl Budget {
         match self {
             Budget::Noise(noise) => noise.psi == 0.0,
             Budget::Features(budget) => budget.share == 0.0,
-            Budget::Edges(budget) => budget.share == 0.0,
+            Budget::Edges(budget) | Budget::Both(budget, _) => budget.share == 0.0,
             Budget::PerTarget(flips) | Budget::Flips(flips) => *flips == 0,
         }
     }
@@ -53,6 +55,7 @@ impl fmt::Display for Budget {
                 write!(f, "{} of {whose} L{} norm", budget.share, budget.norm)
             }
             Budget::Edges(budget) => write!(f, "{} of the edges", budget.share),
+            Budget::Both(edges, noise) => write!(f, "{} of the edges and psi = {}", edges.share, noise.psi),
             Budget::PerTarget(flips) => write!(f, "{flips} flips for each target"),
             Budget::Flips(flips) => write!(f, "{flips} flips"),
         }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::rows::write_row;
-use super::{Budget, Norm, Pair, Radii};
+use super::{Budget, EdgeShare, Norm, Pair, Radii};
 use crate::error::{Error, Result};
 
 /// How one graph differs from another.
@@ -77,11 +77,12 @@ impl Change {
     pub fn assert_within(&self, budget: &Budget, original: &Graph, graph: &Graph) -> Result<()> {
         check_valid(original, graph)?;
         match budget {
+            Budget::Both(share, noise) => {
+                self.assert_flips(*share, original)?;
+                self.assert_noise(noise.psi(), original)
+            }
             Budget::Edges(share) => {
-                let allowed = share.flips(original);
-                if self.num_flips() > allowed {
-                    return Err(broken(format!("{} flips where {allowed} are allowed", self.num_flips())));
-                }
+                self.assert_flips(*share, original)?;
                 if self.features.nodes > 0 {
                     return Err(broken(format!("features of {} nodes changed, where edges may", self.features.nodes)));
                 }
@@ -102,6 +103,14 @@ impl Change {
                 Some(features) => assert_radii(&budget.radii(features), original, graph),
                 None => Ok(()),
             },
+        }
+    }
+
+    fn assert_flips(&self, share: EdgeShare, original: &Graph) -> Result<()> {
+        let allowed = share.flips(original);
+        match self.num_flips() > allowed {
+            true => Err(broken(format!("{} flips where {allowed} are allowed", self.num_flips()))),
+            false => Ok(()),
         }
     }
 

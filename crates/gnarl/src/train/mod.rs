@@ -37,6 +37,8 @@ pub struct TrainConfig {
     pub learning_rate: f64,
     /// Learning rate of operator exponents.
     pub exponent_learning_rate: f64,
+    /// Learning rate of an operator's other scalars.
+    pub scalar_learning_rate: f64,
     /// L2 decay, added to the gradient of everything that is trained.
     pub weight_decay: f64,
     /// Multiply the learning rate by `factor` every `every` epochs.
@@ -104,6 +106,7 @@ impl Default for TrainConfig {
             epochs: 200,
             learning_rate: 0.01,
             exponent_learning_rate: 0.005,
+            scalar_learning_rate: 0.01,
             weight_decay: 5e-4,
             schedule: None,
             keep: Keep::BestValidation,
@@ -113,13 +116,27 @@ impl Default for TrainConfig {
 }
 
 impl TrainConfig {
+    /// The learning rate of a kind of parameter.
+    pub fn rate(&self, group: Group) -> f64 {
+        match group {
+            Group::Exponent => self.exponent_learning_rate,
+            Group::Scalar => self.scalar_learning_rate,
+            Group::Weight | Group::Free | Group::Bias | Group::Statistic => self.learning_rate,
+        }
+    }
+
     /// Refuses settings that cannot train, naming the range.
     pub fn check(&self) -> Result<()> {
         let refuse = |what: String| Err(Error::Graph(gnarl_graph::Error::argument("training", what)));
         if self.epochs == 0 {
             return refuse("epochs must be at least 1".into());
         }
-        for (name, rate) in [("lr", self.learning_rate), ("exponent lr", self.exponent_learning_rate)] {
+        let rates = [
+            ("lr", self.learning_rate),
+            ("exponent lr", self.exponent_learning_rate),
+            ("scalar lr", self.scalar_learning_rate),
+        ];
+        for (name, rate) in rates {
             if !(rate > 0.0 && rate.is_finite()) {
                 return refuse(format!("{name} {rate} must be above 0"));
             }
@@ -487,9 +504,8 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
     let positions = course.trained();
     let mut adam = Adam::new(AdamSettings::default());
     for p in &course.params().list()[positions.clone()] {
-        let rate = if p.group == Group::Exponent { config.exponent_learning_rate } else { config.learning_rate };
         if p.group != Group::Statistic {
-            adam.add(&p.var, rate, config.weight_decay);
+            adam.add(&p.var, config.rate(p.group), config.weight_decay);
         }
     }
 
