@@ -101,9 +101,9 @@ fn energies_by_depth_go_to_a_table_and_a_file() {
 #[test]
 fn what_is_wrong_is_said_in_one_line() {
     let report = json(&with(&["--operator", "cgso", "--init", "h"]));
-    assert_eq!(report["config"]["model"]["operator"]["centrality"], "degree", "the usual one");
+    assert_eq!(report["config"]["model"]["operator"]["centrality"], "closed-degree", "the usual one");
     let e = refusal(&with(&["--operator", "cgso", "--centrality", "betweenness"]));
-    assert!(e.contains("unknown centrality 'betweenness'; known: degree, core, pagerank, walks"), "{e}");
+    assert!(e.contains("unknown centrality 'betweenness'; known: degree, core, pagerank, walks, closed-degree"), "{e}");
     let e = refusal(&with(&["--operator", "cgso", "--centrality", "core+core"]));
     assert!(e.contains("names core twice"), "{e}");
     let e = refusal(&with(&["--operator", "cgso", "--centrality", "core", "--init", "l-sim"]));

@@ -154,6 +154,8 @@ fn without_times(value: Value) -> Value {
 /// Values of settings where one more, or half, would not do: names, what is open, and numbers that have to bite.
 const OTHER_VALUES: &[(&str, &str)] = &[
     ("batch-nodes", "3"),
+    ("exponent-lr", "0.003"),
+    ("scalar-lr", "0.003"),
     ("fanout", "2,1"),
     ("heads", "4"),
     ("layers", "3"),

@@ -222,7 +222,8 @@ impl<'a> Search<'a> {
 fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
     let n = graph.num_nodes() as u64;
     let mut taken: HashSet<Pair> = used.iter().copied().collect();
-    if n < 2 || (count as u64) > n * (n - 1) / 2 / DENSE {
+    let free = (n * n.saturating_sub(1) / 2).saturating_sub((graph.num_edges() + used.len()) as u64);
+    if (count as u64) > free / DENSE {
         let apart = |u: u32, v: u32| !graph.has_edge(u, v);
         return draw_pairs(graph.num_nodes(), count, apart, &mut taken, rng);
     }
@@ -261,7 +262,7 @@ fn draw_at(graph: &Graph, ends: &[u32], count: usize, used: &[Pair], rng: &mut R
     drawn
 }
 
-/// Blocks of more than one in so many pairs are drawn pair by pair.
+/// Blocks of more than one in so many of the pairs that are left are drawn pair by pair.
 const DENSE: u64 = 4;
 
 fn not_relaxable<A: Choice>(model: &WhiteBox) -> crate::Error {
@@ -302,6 +303,25 @@ pub(super) fn project(flips: &mut [f32], budget: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Where hardly a pair is left, all that are left come, and the search ends.
+    #[test]
+    fn a_crowded_graph_has_few_pairs_to_draw() {
+        let n = 12u32;
+        let edges = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v))).filter(|&pair| pair.1 != 11 || pair.0 > 2);
+        let graph = Graph::from_edges(n as usize, edges).unwrap().0;
+        let rng = &mut gnarl_graph::random::stream(1, "test", 0);
+        let drawn = |used: &[Pair], rng: &mut Rng| {
+            let mut drawn = draw_apart(&graph, 10, used, rng);
+            drawn.sort_unstable();
+            drawn
+        };
+        assert_eq!(drawn(&[], rng), [(0, 11), (1, 11), (2, 11)]);
+        assert_eq!(drawn(&[(1, 11)], rng), [(0, 11), (2, 11)]);
+        assert_eq!(drawn(&[(0, 11), (1, 11), (2, 11)], rng), []);
+        let at = |ends: &[u32], rng: &mut Rng| draw_at(&graph, ends, 100, &[(2, 11)], rng);
+        assert_eq!((at(&[11, 0], rng), at(&[5], rng)), (vec![(0, 11), (1, 11)], vec![]));
+    }
 
     #[test]
     fn projections_are_nearest_points() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::gaussian::Gaussian;
 use super::method::{Flip, Method, OF_EDGES, Scene, TENTH};
-use super::mettack::Mettack;
+use super::mettack::{AT_ONCE, INNER_STEPS, Mettack};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, Noise};
 
@@ -19,12 +19,21 @@ pub struct Combined {
     pub budget: f64,
     /// Psi of the noise.
     pub psi: f64,
+    /// Steps of the surrogate's training.
+    pub inner_steps: usize,
+    /// Flips taken from one derivative; more than one is an approximation.
+    pub at_once: usize,
 }
 
 impl Combined {
     /// This share of the edges, and noise of psi 0.5.
     pub const fn budget(budget: f64) -> Self {
-        Self { budget, psi: 0.5 }
+        let Mettack { inner_steps, at_once, .. } = Mettack::budget(budget);
+        Self { budget, psi: 0.5, inner_steps, at_once }
+    }
+
+    fn edges(&self) -> Mettack {
+        Mettack { inner_steps: self.inner_steps, at_once: self.at_once, ..Mettack::budget(self.budget) }
     }
 }
 
@@ -40,10 +49,13 @@ impl Choice for Combined {
     const SETTINGS: &'static [Setting] = &[
         OF_EDGES,
         Setting::new("psi", "X", "the noise besides: the expected norm of a node's [default: 0.5]"),
+        INNER_STEPS,
+        AT_ONCE,
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
-        self.budget().map(drop)
+        self.budget()?;
+        self.edges().check()
     }
 }
 
@@ -53,7 +65,7 @@ impl Method for Combined {
     }
 
     fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
-        let (graph, order) = Mettack::budget(self.budget).attack_in_order(scene, seed)?;
+        let (graph, order) = self.edges().attack_in_order(scene, seed)?;
         let noisy = Gaussian::budget(self.psi).attack(&Scene { graph: &graph, ..*scene }, seed)?;
         Ok((noisy, order))
     }
@@ -89,13 +101,21 @@ mod tests {
     fn both_parts_change_within_their_budgets() {
         let graph = graph(1);
         let (targets, training) = (targets(&graph), training(&graph));
-        let scene = Scene { graph: &graph, model: None, targets: &targets, labels: graph.labels(), training: &training, stop: None };
-        let attacked = Attack::from(Combined { psi: 0.3, ..Combined::budget(0.05) }).run(&scene, 2).unwrap();
+        let scene = Scene {
+            graph: &graph,
+            model: None,
+            targets: &targets,
+            labels: graph.labels(),
+            training: &training,
+            stop: None,
+        };
+        let attacked =
+            Attack::from(Combined { psi: 0.3, inner_steps: 10, ..Combined::budget(0.05) }).run(&scene, 2).unwrap();
         assert_eq!(attacked.change.num_flips(), graph.num_edges() / 20);
         assert_eq!(attacked.flips.len(), graph.num_edges() / 20);
         let moved = attacked.change.features.l2 / (graph.num_nodes() as f64).sqrt();
         assert!((moved - 0.3).abs() < 0.05, "{moved}");
-        let alone = Attack::from(Mettack::budget(0.05)).run(&scene, 2).unwrap();
+        let alone = Attack::from(Mettack { inner_steps: 10, ..Mettack::budget(0.05) }).run(&scene, 2).unwrap();
         assert_eq!(alone.change.added, attacked.change.added, "the edges are those of mettack");
         let e = Combined { psi: -1.0, ..Combined::default() }.check().unwrap_err().to_string();
         assert_eq!(e, "budget: -1 must be a number of at least 0");

@@ -61,6 +61,13 @@ impl Default for Mettack {
     }
 }
 
+/// The setting of the surrogate's training.
+pub(super) const INNER_STEPS: Setting =
+    Setting::new("inner-steps", "N", "steps of the surrogate's training [default: 100]");
+/// The setting of flips at once.
+pub(super) const AT_ONCE: Setting =
+    Setting::new("at-once", "N", "flips taken from one derivative, an approximation beyond 1 [default: 1]");
+
 impl Choice for Mettack {
     const NAME: &'static str = "mettack";
     const ABOUT: &'static str = "edges that spoil training, by derivatives through it (Metattack)";
@@ -72,8 +79,8 @@ impl Choice for Mettack {
             "whose loss is climbed, that of unlabelled nodes (self) or of training nodes (train) [default: self]",
         ),
         Setting::new("likelihood", "BOOL", "whether degrees must stay those of the same power law [default: false]"),
-        Setting::new("inner-steps", "N", "steps of the surrogate's training [default: 100]"),
-        Setting::new("at-once", "N", "flips taken from one derivative, an approximation beyond 1 [default: 1]"),
+        INNER_STEPS,
+        AT_ONCE,
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {

@@ -133,6 +133,7 @@ mod tests {
             Attack::Grbcd(grbcd) => grbcd::Grbcd { steps: 4, block: 20, ..grbcd }.into(),
             Attack::Genetic(genetic) => genetic::Genetic { population: 4, generations: 2, ..genetic }.into(),
             Attack::Mettack(mettack) => mettack::Mettack { inner_steps: 4, at_once: 3, ..mettack }.into(),
+            Attack::Combined(combined) => combined::Combined { inner_steps: 4, at_once: 3, ..combined }.into(),
             other => other,
         };
         // Budgets of targets are whole flips.
@@ -154,7 +155,8 @@ mod tests {
             let text = serde_json::to_string(&attack).unwrap();
             assert_eq!(serde_json::from_str::<Attack>(&text).unwrap(), attack, "{text}");
             assert_eq!(attack.to_string().to_uppercase().parse::<Attack>().unwrap(), attack);
-            let on_features = matches!(attack.budget().unwrap(), Budget::Noise(_) | Budget::Features(_) | Budget::Both(..));
+            let on_features =
+                matches!(attack.budget().unwrap(), Budget::Noise(_) | Budget::Features(_) | Budget::Both(..));
             assert_eq!(attack.method().changes_features(), on_features, "{attack}");
         }
         let e = "dise".parse::<Attack>().unwrap_err().to_string();
@@ -178,7 +180,7 @@ mod tests {
         for (name, setting, expected) in [
             ("dice", ("norm", "l2"), "norm: belongs to pgd-features"),
             ("gaussian", ("steps", "3"), "steps: belongs to pgd-features, pgd-structure and grbcd"),
-            ("pgd-features", ("block", "3"), "block: belongs to pgd-structure, prbcd and grbcd"),
+            ("pgd-features", ("block", "3"), "block: belongs to pgd-structure, prbcd, grbcd and prbcd-local"),
         ] {
             let e = name.parse::<Attack>().unwrap().with(&given(&[setting])).unwrap_err().to_string();
             assert_eq!(e, format!("{expected}, and the attack is {name}"));

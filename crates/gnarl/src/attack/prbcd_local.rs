@@ -51,7 +51,8 @@ impl Default for PrbcdLocal {
 
 impl Choice for PrbcdLocal {
     const NAME: &'static str = "prbcd-local";
-    const ABOUT: &'static str = "a few flips at each of some targets, by gradient ascent on blocks of pairs (local PRBCD)";
+    const ABOUT: &'static str =
+        "a few flips at each of some targets, by gradient ascent on blocks of pairs (local PRBCD)";
     const SETTINGS: &'static [Setting] = &[
         Setting::new("budget", "X", "how much may change: flips for each target [default: 5]").at_most(1 << 20),
         LOSS,
@@ -84,11 +85,7 @@ impl Method for PrbcdLocal {
             let rng = &mut stream(seed, "prbcd local", i as u64);
             let clean = model.scores(&graph)?;
             let objective = Objective::new(self.loss, std::slice::from_ref(target), clean.data(), clean.num_cols());
-            // Of a model that classifies graphs there is no node to stay near.
-            let ends = match clean.num_rows() == graph.num_nodes() {
-                true => graph.neighbours(target.0).iter().copied().chain([target.0]).collect(),
-                false => Vec::new(),
-            };
+            let ends = graph.neighbours(target.0).iter().copied().chain([target.0]).collect();
             let here = Scene { graph: &graph, ..*scene };
             let search = Search::at_ends::<Self>(&here, clean.data(), self.block, ends, rng)?;
             let found = self.search().seek(scene, search, &objective, self.budget, rng)?;
@@ -107,6 +104,10 @@ impl Method for PrbcdLocal {
     }
 
     fn is_targeted(&self) -> bool {
+        true
+    }
+
+    fn needs_node_classes(&self) -> bool {
         true
     }
 
@@ -138,7 +139,8 @@ mod tests {
             (0..row.len()).all(|c| c == class as usize || row[c] < row[class as usize])
         };
         let clean = model.scores(&graph).unwrap();
-        let some: Vec<(u32, u32)> = targets(&graph).into_iter().filter(|target| right(&clean, target)).take(12).collect();
+        let some: Vec<(u32, u32)> =
+            targets(&graph).into_iter().filter(|target| right(&clean, target)).take(12).collect();
         let training = training(&graph);
         let scene = Scene {
             graph: &graph,
@@ -156,6 +158,10 @@ mod tests {
         };
         let ours = left(PrbcdLocal { epochs: 20, ..PrbcdLocal::budget(4) }.into());
         let by_stand_in = left(Nettack { degree_test: false, ..Nettack::budget(4) }.into());
-        assert!(ours <= by_stand_in && ours < some.len() / 2, "{ours} of {} left, by nettack {by_stand_in}", some.len());
+        assert!(
+            ours <= by_stand_in && ours < some.len() / 2,
+            "{ours} of {} left, by nettack {by_stand_in}",
+            some.len()
+        );
     }
 }

@@ -493,10 +493,8 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
     if let (true, Some(why)) = (model.learns_operator(), backbone.fixed_operator()) {
         return no("operator", format!("{backbone} {why}"));
     }
-    let rates = [
-        ("exponent-lr", model.training.exponent_learning_rate),
-        ("scalar-lr", model.training.scalar_learning_rate),
-    ];
+    let rates =
+        [("exponent-lr", model.training.exponent_learning_rate), ("scalar-lr", model.training.scalar_learning_rate)];
     if let Some((rate, _)) = rates.iter().find(|(_, given)| given.is_some() && !model.learns_operator()) {
         return no(rate, format!("belongs to a learned operator, cgso, and the operator is {}", model.operator));
     }
