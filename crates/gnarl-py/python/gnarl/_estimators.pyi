@@ -88,6 +88,7 @@ class NodeClassifier(_Estimator):
         epochs: int | None = None,
         lr: str | float | None = None,
         exponent_lr: str | float | None = None,
+        scalar_lr: str | float | None = None,
         weight_decay: str | float | None = None,
         lr_step: str | float | None = None,
         keep: str | float | None = None,
@@ -157,6 +158,7 @@ class NodeClassifier(_Estimator):
     epochs: int | None
     lr: str | float | None
     exponent_lr: str | float | None
+    scalar_lr: str | float | None
     weight_decay: str | float | None
     lr_step: str | float | None
     keep: str | float | None
@@ -238,6 +240,7 @@ class GraphClassifier(_Estimator):
         epochs: int | None = None,
         lr: str | float | None = None,
         exponent_lr: str | float | None = None,
+        scalar_lr: str | float | None = None,
         weight_decay: str | float | None = None,
         lr_step: str | float | None = None,
         keep: str | float | None = None,
@@ -308,6 +311,7 @@ class GraphClassifier(_Estimator):
     epochs: int | None
     lr: str | float | None
     exponent_lr: str | float | None
+    scalar_lr: str | float | None
     weight_decay: str | float | None
     lr_step: str | float | None
     keep: str | float | None

@@ -26,6 +26,15 @@ pub(super) const MAX_BLOCK: usize = 1 << 29;
 /// Variables up to this count as unused.
 const UNUSED: f32 = 1e-6;
 
+/// Of a pair: its ends, its variable and slope, and the two entries of the relaxed operator with their places, values and gradients.
+const BYTES_OF_PAIR: f64 = 80.0;
+
+/// Bytes that a search over a graph's edges and a block of pairs holds, at least.
+pub(super) fn bytes(graph: &Graph, block: usize) -> f64 {
+    let pairs = graph.num_nodes() as f64 * graph.num_nodes().saturating_sub(1) as f64 / 2.0;
+    BYTES_OF_PAIR * (graph.num_edges() as f64 + block as f64).min(pairs)
+}
+
 /// The state of a search.
 pub(super) struct Search<'a> {
     model: &'a dyn Classifier,

@@ -8,7 +8,7 @@ use gnarl_graph::random::stream;
 use gnarl_graph::{Error as GraphError, Graph};
 use serde::{Deserialize, Serialize};
 
-use super::block::Search;
+use super::block::{self, Search};
 use super::loss::{Loss, Objective};
 use super::method::{Flip, Method, OF_EDGES, Part, Scene, TENTH, edges};
 use super::pgd_features::{LOSS, STEPS};
@@ -96,6 +96,10 @@ impl Method for Grbcd {
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
         edges(self.budget)
+    }
+
+    fn bytes(&self, graph: &Graph) -> f64 {
+        block::bytes(graph, self.block)
     }
 
     fn passes(&self) -> f64 {

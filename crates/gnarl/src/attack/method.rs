@@ -64,6 +64,12 @@ pub trait Method {
         1.0
     }
 
+    /// Bytes that its search holds at once, at least: what a search that would not fit is refused by.
+    fn bytes(&self, graph: &Graph) -> f64 {
+        let _ = graph;
+        0.0
+    }
+
     /// Whether it follows a model's gradients.
     fn needs_gradients(&self) -> bool {
         false

@@ -59,6 +59,7 @@ pub mod random_remove;
 mod testing;
 
 use gnarl_graph::choices;
+use gnarl_graph::limits::Demand;
 
 pub use loss::Loss;
 pub use method::{Attacked, Flip, Method, Part, Scene};
@@ -100,6 +101,9 @@ impl Attack {
         if budget.is_zero() {
             return Attacked::new(scene.graph, scene.graph.clone());
         }
+        let what = format!("{self} on {} nodes and {} edges", scene.graph.num_nodes(), scene.graph.num_edges());
+        let demand = Demand::new(what).and_bytes(self.method().bytes(scene.graph));
+        demand.check("take a smaller block")?;
         let (graph, order) = self.method().attack_in_order(scene, seed)?;
         let attacked = Attacked::in_order(scene.graph, graph, order)?;
         let allowed = budget.for_targets(scene.targets.len());
@@ -225,6 +229,25 @@ mod tests {
             let e = attack.run(&no_targets, 1).unwrap_err().to_string();
             assert!(e.contains("needs labelled nodes to mislead"), "{e}");
         }
+    }
+
+    #[test]
+    fn a_search_that_no_machine_holds_is_refused_with_its_estimate() {
+        let nodes = 60_000;
+        let graph = Graph::from_edges(nodes, [(0, 1)]).unwrap().0;
+        let block = (1 << 29) - 1;
+        for attack in [
+            prbcd::Prbcd { block, ..Default::default() }.into(),
+            Attack::from(grbcd::Grbcd { block, ..Default::default() }),
+        ] {
+            assert_eq!(attack.method().bytes(&graph), 80.0 * (block + 1) as f64, "{attack}");
+        }
+        let small = Graph::from_edges(4, [(0, 1)]).unwrap().0;
+        assert_eq!(
+            Attack::from(prbcd::Prbcd { block, ..Default::default() }).method().bytes(&small),
+            480.0,
+            "all pairs"
+        );
     }
 
     #[test]

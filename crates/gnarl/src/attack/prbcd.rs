@@ -10,7 +10,7 @@ use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{Error as GraphError, Graph};
 use serde::{Deserialize, Serialize};
 
-use super::block::{MAX_BLOCK, Search, State, ascend};
+use super::block::{self, MAX_BLOCK, Search, State, ascend};
 use super::loss::{Loss, Objective};
 use super::method::{Method, OF_EDGES, Scene, TENTH, edges};
 use super::pgd_features::LOSS;
@@ -110,6 +110,10 @@ impl Method for Prbcd {
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
         edges(self.budget)
+    }
+
+    fn bytes(&self, graph: &Graph) -> f64 {
+        block::bytes(graph, self.block)
     }
 
     fn passes(&self) -> f64 {

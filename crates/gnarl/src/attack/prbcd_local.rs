@@ -9,7 +9,7 @@ use gnarl_graph::random::stream;
 use gnarl_graph::{Error as GraphError, Graph};
 use serde::{Deserialize, Serialize};
 
-use super::block::Search;
+use super::block::{self, Search};
 use super::loss::{Loss, Objective};
 use super::method::{Flip, Method, Part, Scene};
 use super::pgd_features::LOSS;
@@ -109,6 +109,10 @@ impl Method for PrbcdLocal {
 
     fn needs_node_classes(&self) -> bool {
         true
+    }
+
+    fn bytes(&self, graph: &Graph) -> f64 {
+        block::bytes(graph, self.block)
     }
 
     fn passes(&self) -> f64 {
