@@ -234,6 +234,9 @@ pub struct TrainReport {
     /// How features were scaled, in words.
     #[serde(skip)]
     scalings: String,
+    /// In how many runs a free head was chosen, in words; none where that was not left open.
+    #[serde(skip)]
+    heads: Option<String>,
     /// The initialisations tried, where each run chose one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     initialisations: Vec<InitialisationReport>,
@@ -371,6 +374,7 @@ fn report(
         certainty,
         operator_parameters: result.operator_parameters()?,
         scalings: scalings(&result),
+        heads: heads(&result),
         initialisations: result.initialisations(),
         runs: result.runs.iter().map(|run| describe(run, args.curves)).collect::<Result<_, _>>()?,
         written: written.iter().map(|file| file.display().to_string()).collect(),
@@ -387,6 +391,13 @@ fn scalings(result: &TrainResult) -> String {
         [(one, _)] => one.to_string(),
         ref several => several.iter().map(|(s, runs)| format!("{s} in {runs} runs")).collect::<Vec<_>>().join(", "),
     }
+}
+
+/// `chosen in 3 of 10 runs`.
+fn heads(result: &TrainResult) -> Option<String> {
+    let chosen: Vec<bool> = result.runs.iter().filter_map(|run| run.chose_head).collect();
+    let count = chosen.iter().filter(|head| **head).count();
+    (!chosen.is_empty()).then(|| format!("chosen in {count} of {} runs", chosen.len()))
 }
 
 /// One run for the JSON, with its curves where asked.
@@ -430,6 +441,7 @@ impl TrainReport {
             rows.push(("corrupted", format!("{} % of the training graphs' edges{degrees}", real(100.0 * edges.share))));
         }
         rows.push(("features", self.scalings.clone()));
+        rows.extend(self.heads.clone().map(|heads| ("free head", heads)));
         rows.push(("operator", model.operator.to_string()));
         for (axis, choice, plain) in [
             ("depth", model.depth.name(), model.depth.exits().is_none()),

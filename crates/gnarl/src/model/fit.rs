@@ -4,13 +4,15 @@ use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use gnarl_graph::dataset::Task;
 use gnarl_graph::{Content, Error as GraphError, Graph, Labels, Split, SplitData};
 
 use super::fit_graphs::{PreparedSet, SetSource};
 use super::fit_node::OnGraph;
 use super::fitted::{Fitted, Learned, TrainedOn};
 use super::graph_data::Inputs;
-use super::report::{FitReport, Tried, TriedScaling, refused};
+use super::options::NetworkOptions;
+use super::report::{FitReport, Tried, TriedHead, TriedScaling, refused};
 use super::{Model, Plan, fit_graphs, fit_node, fit_sampled};
 use crate::error::{Error, Result};
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
@@ -56,9 +58,10 @@ impl Model {
         let plan = settled.plan(content.task())?;
         plan.check_asked(&options)?;
         plan.check_demand(name, content, 1.0, 0.0)?;
-        let candidates = settled.operator.candidates().into_iter();
-        let candidates: Vec<Plan> =
-            candidates.map(|operator| settled.operator(operator).plan(content.task())).collect::<Result<_>>()?;
+        let (candidates, headed) = match plan.leaves_head_open() {
+            true => (settled.headed(false).candidates(plan.task)?, settled.headed(true).candidates(plan.task)?),
+            false => (settled.candidates(plan.task)?, Vec::new()),
+        };
         let mut scouts = Vec::new();
         let data = match content {
             Content::Graph(graph) => {
@@ -97,7 +100,17 @@ impl Model {
             }
         };
         let fingerprint = content.fingerprint();
-        Ok(Ready { name: name.to_string(), fingerprint, plan, candidates, scouts, options, data })
+        Ok(Ready { name: name.to_string(), fingerprint, plan, candidates, headed, scouts, options, data })
+    }
+
+    /// The plan with each operator that is tried.
+    fn candidates(&self, task: Task) -> Result<Vec<Plan>> {
+        self.operator.candidates().into_iter().map(|operator| self.operator(operator).plan(task)).collect()
+    }
+
+    /// The same with a free linear map at its end, or without.
+    fn headed(&self, head: bool) -> Self {
+        Self { network: NetworkOptions { head: Some(head), ..self.network }, ..*self }
     }
 }
 
@@ -109,6 +122,8 @@ pub struct Ready {
     plan: Plan,
     /// The plan with each operator that is tried.
     candidates: Vec<Plan>,
+    /// The same with a head, where that is left open; or none.
+    headed: Vec<Plan>,
     /// In the place of the candidates while one of them is settled on, where they are long to train and there is much to train on; or none.
     scouts: Vec<Plan>,
     options: FitOptions,
@@ -131,6 +146,13 @@ struct ScaledGraph {
     prepared: Vec<OnceLock<Prepared>>,
     /// The same by rows, where neighbourhoods are sampled; its graph is not scaled.
     rows: Vec<OnceLock<Arc<RowOperator>>>,
+}
+
+/// What fitting came to on the graph in the way of scaling that was settled on.
+struct Scaled<'a> {
+    on: &'a ScaledGraph,
+    fitted: OnNodes,
+    scalings: Vec<TriedScaling>,
 }
 
 /// What fitting to one graph came to.
@@ -188,18 +210,28 @@ impl Ready {
             Ok(OnNodes { learned, report, mean_log_degree: prepared.mean_log_degree })
         };
         let items = split.val().iter().filter(|&&u| labels.get(u).is_some()).count();
-        let (on, first, scalings) = settle_scaling(scaled, items, watch, |on| attempt(on, 0, self.scout(0)))?;
+        let Scaled { on, fitted: first, scalings } =
+            settle_scaling(scaled, items, watch, |on| attempt(on, 0, self.scout(0)))?;
         let first = Cell::new(Some(first));
         let again = |candidate: usize| match first.take() {
             Some(first) if candidate == 0 => Ok(first),
             _ => attempt(on, candidate, self.scout(candidate)),
         };
         let Settled { candidate, fitted, tried } = settle(&self.candidates, watch, again, |fitted| &fitted.report)?;
-        let OnNodes { learned, report, mean_log_degree } = match self.scouts.is_empty() {
+        let fitted = match self.scouts.is_empty() {
             true => fitted,
             false => attempt(on, candidate, &self.candidates[candidate])?,
         };
-        let plan = self.candidates[candidate].scaled_by(&on.scaler);
+        let (plan, usual) = (&self.candidates[candidate], Scaled { on, fitted, scalings });
+        let (plan, kept, heads) = match self.headed.get(candidate) {
+            Some(headed) if items > 0 && !watch.stopped() => {
+                let with_head = settle_scaling(scaled, items, watch, |on| attempt(on, candidate, headed));
+                settle_head((plan, usual), (headed, with_head), items)?
+            }
+            _ => (plan, usual, Vec::new()),
+        };
+        let Scaled { on, fitted: OnNodes { learned, report, mean_log_degree }, scalings } = kept;
+        let plan = plan.scaled_by(&on.scaler);
         let reading = match plan.sampling {
             Some(_) => Reading::default(),
             None => read_off(&plan, &learned, &on.graph, split, seed)?,
@@ -215,7 +247,7 @@ impl Ready {
             reading,
             trained_on: self.trained_on(split),
             seed,
-            report: FitReport { tried, scalings, trusted, seconds, interrupted, ..report },
+            report: FitReport { tried, scalings, heads, trusted, seconds, interrupted, ..report },
             plan,
         })
     }
@@ -288,7 +320,7 @@ fn settle_scaling<'a>(
     validation_nodes: usize,
     watch: &Watch<'_>,
     attempt: impl Fn(&'a ScaledGraph) -> Result<OnNodes>,
-) -> Result<(&'a ScaledGraph, OnNodes, Vec<TriedScaling>)> {
+) -> Result<Scaled<'a>> {
     let Some((usual, others)) = scaled.split_first() else { return Err(refused("there is no way of scaling to try")) };
     let mut best = (usual, attempt(usual)?);
     let mut tried = Vec::new();
@@ -309,16 +341,38 @@ fn settle_scaling<'a>(
             fitted => fitted?,
         };
         tried.push(noted(other, &fitted));
-        if let (Some(so_far), Some(now)) = (best.1.report.val_accuracy, fitted.report.val_accuracy) {
-            let share = so_far / 100.0;
-            let error = 100.0 * (share * (1.0 - share) / validation_nodes as f64).sqrt();
-            if now > so_far + 2.0 * error {
-                best = (other, fitted);
-            }
+        if is_better(&fitted, &best.1, 2.0, validation_nodes) {
+            best = (other, fitted);
         }
     }
     let (on, fitted) = best;
-    Ok((on, fitted, tried))
+    Ok(Scaled { on, fitted, scalings: tried })
+}
+
+/// Whether validation nodes are right about `new` by more than so many standard errors of an accuracy.
+fn is_better(new: &OnNodes, old: &OnNodes, errors: f64, validation_nodes: usize) -> bool {
+    let (Some(so_far), Some(now)) = (old.report.val_accuracy, new.report.val_accuracy) else { return false };
+    let share = so_far / 100.0;
+    now > so_far + errors * 100.0 * (share * (1.0 - share) / validation_nodes as f64).sqrt()
+}
+
+/// Bounded weights all the way, unless validation nodes are right about a free head by more than one standard error: a last map that is
+/// bounded, too, cannot leave out what tells no classes apart.
+fn settle_head<'a, 'b>(
+    (plain_plan, plain): (&'b Plan, Scaled<'a>),
+    (headed_plan, headed): (&'b Plan, Result<Scaled<'a>>),
+    validation_nodes: usize,
+) -> Result<(&'b Plan, Scaled<'a>, Vec<TriedHead>)> {
+    let noted = |head, fitted: &OnNodes| TriedHead { head, val_accuracy: fitted.report.val_accuracy };
+    let headed = match headed {
+        Err(Error::Diverged { .. }) => return Ok((plain_plan, plain, Vec::new())),
+        headed => headed?,
+    };
+    let tried = vec![noted(false, &plain.fitted), noted(true, &headed.fitted)];
+    Ok(match is_better(&headed.fitted, &plain.fitted, 1.0, validation_nodes) {
+        true => (headed_plan, headed, tried),
+        false => (plain_plan, plain, tried),
+    })
 }
 
 /// How answers are read off a model that was just trained; sigma and radius chosen on validation nodes where that is asked for.

@@ -38,6 +38,6 @@ pub mod value;
 pub use fitted::{Fitted, Predictions};
 pub use options::{FitOptions, NetworkOptions, TrainingCorruption, TrainingOptions};
 pub use plan::Plan;
-pub use report::{FitReport, FreshHeadReport, Tried};
+pub use report::{FitReport, FreshHeadReport, Tried, TriedHead};
 pub use shared::SharedTraining;
 pub use value::{Model, Section};

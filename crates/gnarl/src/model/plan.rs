@@ -120,6 +120,12 @@ impl Plan {
         Ok(())
     }
 
+    /// Whether bounded weights all the way are held against the same with a free head: where nobody said which.
+    pub(super) fn leaves_head_open(&self) -> bool {
+        let NetworkOptions { head, gain, .. } = self.model.network;
+        head.is_none() && gain.is_none() && head_may_be_open(&self.model, &self.network, self.task)
+    }
+
     /// Whether what is left open is settled by the same model at a fixed depth: of a model with exits, which is long to train. On few items a plain
     /// network tells too little, and there everything is soon trained. Sampled neighbourhoods are drawn for a number of rounds that another depth
     /// does not have.
@@ -143,7 +149,8 @@ impl Plan {
             Some(Content::Graph(graph)) => FeatureKind::of([graph].into_iter()),
             Some(Content::Graphs(_)) | None => FeatureKind::Plain,
         };
-        let tried = self.model.operator.candidates().len() + self.scalings(kind).len() - 1;
+        let with_head = if self.leaves_head_open() { self.scalings(kind).len() } else { 0 };
+        let tried = self.model.operator.candidates().len() + self.scalings(kind).len() - 1 + with_head;
         let scouted = content.is_some_and(|content| self.scouts(content));
         if scouted && tried > 1 { tried + each } else { tried * each }
     }
@@ -167,6 +174,9 @@ impl Model {
         // Starts that are still to be tried have rates of their own.
         let starts = matches!(self.operator, OperatorChoice::Cgso(Cgso { init, .. }) if init != Initialisation::Auto);
         let rate = |given: Option<f64>, usual| given.or(starts.then_some(usual));
+        // So do a head, and what stands in its place.
+        let NetworkOptions { head, gain, .. } = self.network;
+        let settles_head = head.is_none() && gain.is_none() && head_may_be_open(self, &network, task);
         let model = Self {
             features: Some(features),
             network: NetworkOptions {
@@ -180,10 +190,10 @@ impl Model {
                 propagation_steps: takes(NetworkOption::PropagationSteps).then_some(network.appnp_steps),
                 teleport: takes(NetworkOption::Teleport).then_some(network.appnp_alpha),
                 bias: takes(NetworkOption::Bias).then_some(network.bias),
-                head: takes(NetworkOption::Head).then_some(network.head),
+                head: (takes(NetworkOption::Head) && !settles_head).then_some(network.head),
                 orthogonal_start: takes(NetworkOption::OrthogonalStart).then_some(network.orthogonal_start),
                 noise: takes(NetworkOption::Noise).then_some(rounded(network.noise)),
-                gain: (task == Task::Node && takes(NetworkOption::Gain)).then_some(network.gain),
+                gain: (task == Task::Node && takes(NetworkOption::Gain) && !settles_head).then_some(network.gain),
                 level: takes(NetworkOption::Level).then_some(network.level),
                 readout: if task == Task::Graph { Some(readout) } else { None },
                 head_dropout: of_sets(head_dropout),
@@ -193,7 +203,7 @@ impl Model {
                 learning_rate: Some(training.learning_rate),
                 exponent_learning_rate: rate(self.training.exponent_learning_rate, training.exponent_learning_rate),
                 scalar_learning_rate: rate(self.training.scalar_learning_rate, training.scalar_learning_rate),
-                weight_decay: Some(training.weight_decay),
+                weight_decay: self.training.weight_decay.or((!settles_head).then_some(training.weight_decay)),
                 schedule: training.schedule,
                 keep: Some(training.keep),
                 patience: training.patience,
@@ -406,6 +416,13 @@ fn applies(model: &Model, option: NetworkOption) -> bool {
     let has_exits = model.depth.exits().is_some();
     let of_one_exit = matches!(option, NetworkOption::Layers | NetworkOption::Head | NetworkOption::Noise);
     model.backbone.takes(option) && !(has_exits && of_one_exit)
+}
+
+/// Whether a network of bounded weights all the way could have a free head in the place of a factor on its scores.
+fn head_may_be_open(model: &Model, network: &NetworkConfig, task: Task) -> bool {
+    let is_bounded = network.gain && !network.weights.is_free() && !network.head;
+    let is_sampled = model.training.batch_nodes.is_some() || model.training.fanout.is_some();
+    task == Task::Node && is_bounded && !is_sampled && applies(model, NetworkOption::Head)
 }
 
 /// The sentence for a network on one graph that has no head to be trained again.

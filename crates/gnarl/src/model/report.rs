@@ -21,6 +21,9 @@ pub struct FitReport {
     /// The ways of scaling features that were tried, where one had to be chosen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scalings: Vec<TriedScaling>,
+    /// Bounded weights all the way and with a free head, where that was left open.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heads: Vec<TriedHead>,
     /// The initialisations tried, where one had to be chosen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<Tried>,
@@ -46,6 +49,15 @@ pub struct FitReport {
 pub struct TriedScaling {
     /// The way.
     pub scaling: FeatureScaling,
+    /// Validation accuracy, per cent.
+    pub val_accuracy: Option<f64>,
+}
+
+/// What training with a free head, or without, came to.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TriedHead {
+    /// Whether there was one.
+    pub head: bool,
     /// Validation accuracy, per cent.
     pub val_accuracy: Option<f64>,
 }

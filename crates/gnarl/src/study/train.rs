@@ -185,6 +185,9 @@ pub struct Run {
     pub class_scores: Option<ClassScores>,
     /// How features were scaled.
     pub features: FeatureScaling,
+    /// Whether a free head was chosen in the place of a last map of bounded weights; none where that was not left open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chose_head: Option<bool>,
     /// Where answers are not read off plainly: by a plain forward pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain_test_accuracy: Option<f64>,
@@ -423,6 +426,7 @@ impl<'a> Judge<'a> {
             test_accuracy,
             class_scores: fitted.class_scores(&predictions, content, split.test())?,
             features: fitted.scaler().scaling(),
+            chose_head: (!fitted.report().heads.is_empty()).then(|| fitted.model().network.head == Some(true)),
             plain_test_accuracy,
             fit: fitted.report().clone(),
             exits,

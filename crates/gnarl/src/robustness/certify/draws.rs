@@ -39,15 +39,7 @@ impl Skips {
                 law.push(next);
             }
         }
-        let mut guide = Vec::with_capacity(1 << GUIDE_BITS);
-        let mut at = 0;
-        for i in 0..1u64 << GUIDE_BITS {
-            while at < law.len() && law[at] <= i << (64 - GUIDE_BITS) {
-                at += 1;
-            }
-            guide.push(at as u32);
-        }
-        Self { p, law, guide }
+        Self { p, guide: guide(&law), law }
     }
 
     /// How many bits stay before the next that flips; `u64::MAX` where none ever does.
@@ -80,6 +72,19 @@ impl Skips {
     }
 }
 
+/// For the first bits of a number: the least place in a law, as sums in units of 2^-64, that it can mean.
+fn guide(law: &[u64]) -> Vec<u32> {
+    let mut at = 0;
+    let starts = (0..1u64 << GUIDE_BITS).map(|i| i << (64 - GUIDE_BITS));
+    let place = |start| {
+        while at < law.len() && law[at] <= start {
+            at += 1;
+        }
+        at as u32
+    };
+    starts.map(place).collect()
+}
+
 /// How many of some bits flip: the binomial law of one number of bits, in whole 64-bit numbers.
 #[derive(Debug)]
 struct FlipCount {
@@ -87,6 +92,8 @@ struct FlipCount {
     first: u32,
     /// `P(count <= first + i)` in units of 2^-64; the last is all.
     law: Vec<u64>,
+    /// For the first ten bits of a number: the least place in the law that it can mean.
+    guide: Vec<u32>,
 }
 
 impl FlipCount {
@@ -125,13 +132,18 @@ impl FlipCount {
         if let Some(last) = law.last_mut() {
             *last = u64::MAX;
         }
-        Self { first: (mode - down.len()) as u32, law }
+        Self { first: (mode - down.len()) as u32, guide: guide(&law), law }
     }
 
     #[inline]
     fn draw(&self, rng: &mut Rng) -> u32 {
         let u = rng.next_u64();
-        self.first + self.law.partition_point(|&reached| reached <= u).min(self.law.len() - 1) as u32
+        let last = self.law.len() - 1;
+        let mut at = self.guide[(u >> (64 - GUIDE_BITS)) as usize] as usize;
+        while at < last && u >= self.law[at] {
+            at += 1;
+        }
+        self.first + at as u32
     }
 }
 
@@ -149,6 +161,7 @@ pub(super) struct NoisyRows {
     is_one: Vec<u64>,
     words: usize,
     added: Skips,
+    places: Places,
     /// By the number of a row's ones, where additions are counted first.
     counts: Vec<Option<FlipCount>>,
     /// The first 16 bits of what a number must be below to keep a one, and the others.
@@ -203,6 +216,7 @@ impl NoisyRows {
             is_one,
             words,
             added: Skips::new(noise.p_plus),
+            places: Places::new(num_cols),
             counts,
             kept_below: ((below >> 48) as u16, below << 16),
             keeps_all: keep >= 1.0,
@@ -221,6 +235,9 @@ impl NoisyRows {
     pub fn draw(&self, rng: &mut Rng, mut with_row: impl FnMut(usize, &[u32])) {
         let mut row = vec![0u32; self.num_cols];
         let mut taken = vec![0u64; self.words];
+        // A generator of its own stays in registers over a row.
+        let caller = rng;
+        let rng = &mut caller.clone();
         for u in 0..self.num_rows() {
             let own = &self.ones[self.offsets[u]..self.offsets[u + 1]];
             let mut count = self.keep(own, rng, &mut row);
@@ -229,15 +246,8 @@ impl NoisyRows {
                 Some(Some(law)) => {
                     taken.copy_from_slice(known);
                     let wanted = count + law.draw(rng) as usize;
-                    while count < wanted {
-                        let c = below(self.num_cols as u32, rng);
-                        let (word, bit) = (c as usize / 64, 1u64 << (c % 64));
-                        if taken[word] & bit == 0 {
-                            taken[word] |= bit;
-                            row[count] = c;
-                            count += 1;
-                        }
-                    }
+                    self.places.draw(&mut row[count..wanted], &mut taken, rng);
+                    count = wanted;
                 }
                 _ => {
                     let mut next = self.added.next(rng);
@@ -252,6 +262,7 @@ impl NoisyRows {
             }
             with_row(u, &row[..count]);
         }
+        *caller = rng.clone();
     }
 
     /// Writes those of some ones that stay, and gives their number.
@@ -262,6 +273,7 @@ impl NoisyRows {
             return own.len();
         }
         let (first, others) = self.kept_below;
+        let row = &mut row[..own.len()];
         let mut count = 0;
         for four in own.chunks(4) {
             let mut bits = rng.next_u64();
@@ -286,14 +298,37 @@ fn next_below(most: u64, rng: &mut Rng) -> bool {
     rng.next_u64() < most
 }
 
-/// Uniform below a number (Lemire 2019): by a product, drawn again where that would favour some.
-#[inline]
-fn below(most: u32, rng: &mut Rng) -> u32 {
-    loop {
-        let product = (rng.next_u64() >> 32) * u64::from(most);
-        let low = product as u32;
-        if low >= most || low >= most.wrapping_neg() % most {
-            return (product >> 32) as u32;
+/// Places below a number, each as likely (Lemire 2019): by a product of 32 bits, drawn again where that would favour some.
+#[derive(Debug, Clone, Copy)]
+struct Places {
+    most: u32,
+    /// Products whose lower half is below this are drawn again.
+    favoured: u32,
+}
+
+impl Places {
+    fn new(most: usize) -> Self {
+        let most = most as u32;
+        Self { most, favoured: most.wrapping_neg().checked_rem(most).unwrap_or(0) }
+    }
+
+    /// Fills `out` with different places that are not taken, and takes them. A number of 64 bits is good for two.
+    #[inline]
+    fn draw(self, out: &mut [u32], taken: &mut [u64], rng: &mut Rng) {
+        let mut bits = 0;
+        let mut is_second = false;
+        for slot in out {
+            *slot = loop {
+                bits = if is_second { bits >> 32 } else { rng.next_u64() };
+                is_second = !is_second;
+                let product = (bits & 0xffff_ffff) * u64::from(self.most);
+                let place = (product >> 32) as u32;
+                let (word, bit) = (&mut taken[place as usize / 64], 1u64 << (place % 64));
+                if product as u32 >= self.favoured && *word & bit == 0 {
+                    *word |= bit;
+                    break place;
+                }
+            };
         }
     }
 }
@@ -388,10 +423,21 @@ mod tests {
                 choose *= (bits - k) as f64 / (k + 1) as f64;
             }
         }
-        let rng = &mut stream(5, "below", 0);
-        let mut seen = [0; 5];
-        (0..10_000).for_each(|_| seen[below(5, rng) as usize] += 1);
-        assert!(seen.iter().all(|&count| (1800..2200).contains(&count)), "{seen:?}");
+    }
+
+    /// Two different places of five, one of which is taken: every free one as often.
+    #[test]
+    fn places_are_free_and_as_likely() {
+        let rng = &mut stream(5, "places", 0);
+        let (places, mut seen) = (Places::new(5), [0; 5]);
+        for _ in 0..10_000 {
+            let mut out = [0; 2];
+            places.draw(&mut out, &mut [1 << 3], rng);
+            assert_ne!(out[0], out[1]);
+            out.iter().for_each(|&place| seen[place as usize] += 1);
+        }
+        assert_eq!(seen[3], 0);
+        assert!([0, 1, 2, 4].iter().all(|&i| (4800..5200).contains(&seen[i])), "{seen:?}");
     }
 
     /// How often each cell of a small matrix shows a one, against its probability, within five deviations.
