@@ -4,10 +4,10 @@
 # The two run in turn, each in a fresh process, on the same arrays and with the same two threads: gnarl maps them from the
 # disk, DGL has them in memory. DGL is compared in the fastest of its forms (bench/scale_side.py), which the first round
 # finds. What an epoch is: 15 and 10 neighbours of 1,024 training nodes a step, 128 features, 64 hidden numbers, no validation.
-# gnarl's loader cannot be measured alone; DGL's is. Prints the table of ratios and writes bench/out/sampled.json.
+# The loaders alone are compared too (crates/gnarl-graph/examples/loader.rs). Prints the table of ratios and writes bench/out/sampled.json.
 # Needs Python 3.11 and 2 GB in the temporary folder; installs DGL and PyTorch into bench/.venv-scale.
 # NODES, EDGES and EPOCHS (3) make it smaller or longer; FORM ("graphbolt 1") fixes DGL's form; WORK is a folder in which
-# the graph is kept between calls; VENV is another Python environment; GNARL and LARGE are binaries that are built already.
+# the graph is kept between calls; VENV is another Python environment; GNARL, LARGE and LOADER are binaries that are built already.
 set -euo pipefail
 rounds="${1:-2}"
 cd "$(dirname "$0")/.."
@@ -21,10 +21,11 @@ if ! "$venv/bin/python" -c 'import dgl' 2>/dev/null; then
     "$venv/bin/pip" install --quiet --requirement bench/requirements-scale.txt
 fi
 if [ -z "${GNARL:-}" ]; then
-    cargo build --release --workspace --bins --example large
+    cargo build --release --workspace --bins --example large --example loader
 fi
 gnarl="${GNARL:-${CARGO_TARGET_DIR:-target}/release/gnarl}"
 large="${LARGE:-${CARGO_TARGET_DIR:-target}/release/examples/large}"
+loader="${LOADER:-${CARGO_TARGET_DIR:-target}/release/examples/loader}"
 
 if [ -n "${WORK:-}" ]; then
     mkdir -p "$WORK"
@@ -48,7 +49,8 @@ for round in $(seq "$rounds"); do
     export FORM
     "$gnarl" train --data "$dir/graph" --model sage --batch-nodes 1024 --fanout 15,10 --hidden 64 --epochs "$epochs" \
         --features as-loaded --json >"$dir/gnarl.$round.json"
-    cat "$dir/dgl.$round.json"
+    "$loader" "$dir/graph" 1024 "$epochs" >"$dir/loader.$round.json"
+    cat "$dir/dgl.$round.json" "$dir/loader.$round.json"
     "$venv/bin/python" -c 'import json, sys; print(json.dumps({"library": "gnarl", "training_seconds": json.load(open(sys.argv[1]))["epoch_ms"] / 1e3}))' \
         "$dir/gnarl.$round.json"
 done

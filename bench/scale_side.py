@@ -1,7 +1,7 @@
 """DGL's side of bench/scale.sh, and the comparison.
 
     scale_side.py measure FOLDER [EPOCHS]             one JSON object: seconds an epoch of the loader alone and of training
-    scale_side.py compare DIR ROUNDS OUT.json         the table of what both tools printed, from DIR/gnarl.N.json and DIR/dgl.N.json
+    scale_side.py compare DIR ROUNDS OUT.json         the table of what both tools printed, from DIR/gnarl.N.json, DIR/loader.N.json and DIR/dgl.N.json
 
 FOLDER is a graph that `gnarl data import` made: its arrays are read into memory. A form is a loader (dgl.dataloading or
 GraphBolt) with 0, 1 or 2 processes of its own; each is tried for some steps, and the one whose training is fastest is
@@ -223,20 +223,24 @@ def read(path):
 def compare(directory, rounds, out):
     ours = [read(f"{directory}/gnarl.{i}.json") for i in range(1, rounds + 1)]
     theirs = [read(f"{directory}/dgl.{i}.json") for i in range(1, rounds + 1)]
+    alone = [read(f"{directory}/loader.{i}.json") for i in range(1, rounds + 1)]
     gnarl = [run["epoch_ms"] / 1e3 for run in ours]
     dgl = [run["training_seconds"] for run in theirs]
     ratios = [d / g for d, g in zip(dgl, gnarl)]
     edges = theirs[0]["edges_an_epoch"]
-    print(f"{'seconds an epoch':34}" + "".join(f"{'round ' + str(i + 1):>10}" for i in range(rounds)))
-    row = lambda name, values: print(f"{name:34}" + "".join(f"{value:10.2f}" for value in values))
+    print(f"{'seconds an epoch':42}" + "".join(f"{'round ' + str(i + 1):>10}" for i in range(rounds)))
+    row = lambda name, values: print(f"{name:42}" + "".join(f"{value:10.2f}" for value in values))
     row("gnarl, training", gnarl)
     row(f"DGL {theirs[0]['version']}, training", dgl)
-    row("DGL, sampling and features", [run["loader_seconds"] for run in theirs])
-    row("DGL, sampling alone", [run["sampling_seconds"] for run in theirs])
     row("training, DGL / gnarl", ratios)
+    for what, name in (("loader", "sampling and features"), ("sampling", "sampling alone")):
+        ours_here, theirs_here = ([run[f"edges_a_second_{what}"] / 1e6 for run in runs] for runs in (alone, theirs))
+        row(f"gnarl, {name}, million edges/s", ours_here)
+        row(f"DGL, {name}, million edges/s", theirs_here)
+        row(f"{name}, gnarl / DGL", [a / b for a, b in zip(ours_here, theirs_here)])
     print(f"{edges / 1e6:.1f} million edges drawn in an epoch of DGL's; its form: {', '.join(run['form'] for run in theirs)}")
     with open(out, "w") as f:
-        json.dump({"machine": platform.machine(), "cores": os.cpu_count(), "ratios": ratios, "gnarl": ours, "dgl": theirs}, f, indent=1)
+        json.dump({"machine": platform.machine(), "cores": os.cpu_count(), "ratios": ratios, "gnarl": ours, "loader": alone, "dgl": theirs}, f, indent=1)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,7 @@ impl NetworkOptions {
         Setting::new(
             "head",
             "BOOL",
-            "end a stack of layers in a linear map [default: false; of one graph true where gratin or retrain has nothing else to train again]",
+            "end a stack of layers in a linear map [default: false; of one graph true where gratin or retrain has nothing else to train again; of bounded weights settled on validation nodes]",
         ),
         Setting::new("orthogonal-start", "BOOL", "start the weights orthonormal [default: false]"),
         Setting::new("noise", "DEVIATION", "noise on hidden representations while training, NoisyGCN [default: 0]"),

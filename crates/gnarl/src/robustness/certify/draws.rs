@@ -164,8 +164,8 @@ pub(super) struct NoisyRows {
     places: Places,
     /// By the number of a row's ones, where additions are counted first.
     counts: Vec<Option<FlipCount>>,
-    /// The first 16 bits of what a number must be below to keep a one, and the others.
-    kept_below: (u16, u64),
+    /// What a number of 64 bits must be below to keep a one.
+    kept_below: u64,
     keeps_all: bool,
 }
 
@@ -208,7 +208,6 @@ impl NoisyRows {
             }
         }
         let keep = 1.0 - noise.p_minus;
-        let below = (keep * 2f64.powi(64)) as u64;
         Ok(Self {
             num_cols,
             offsets,
@@ -218,7 +217,7 @@ impl NoisyRows {
             added: Skips::new(noise.p_plus),
             places: Places::new(num_cols),
             counts,
-            kept_below: ((below >> 48) as u16, below << 16),
+            kept_below: (keep * 2f64.powi(64)) as u64,
             keeps_all: keep >= 1.0,
         })
     }
@@ -272,30 +271,29 @@ impl NoisyRows {
             row[..own.len()].copy_from_slice(own);
             return own.len();
         }
-        let (first, others) = self.kept_below;
-        let row = &mut row[..own.len()];
         let mut count = 0;
-        for four in own.chunks(4) {
-            let mut bits = rng.next_u64();
-            for &c in four {
-                let lane = bits as u16;
-                bits >>= 16;
-                // Sixteen bits decide, but for one time in 65,536. Written either way, and kept by the count: no branch to guess.
-                let mut stays = usize::from(lane < first);
-                if lane == first {
-                    stays = usize::from(next_below(others, rng));
+        for chunk in own.chunks(64) {
+            // One place in a number for each of up to 64 ones: bit by bit, a number below 2^64 is compared with the share that stays.
+            let mut undecided = u64::MAX >> (64 - chunk.len());
+            let (mut stay, mut below) = (0u64, self.kept_below);
+            while undecided != 0 && below != 0 {
+                let bits = rng.next_u64();
+                if below >> 63 == 1 {
+                    stay |= undecided & !bits;
+                    undecided &= bits;
+                } else {
+                    undecided &= !bits;
                 }
-                row[count] = c;
-                count += stays;
+                below <<= 1;
+            }
+            while stay != 0 {
+                row[count] = chunk[stay.trailing_zeros() as usize];
+                count += 1;
+                stay &= stay - 1;
             }
         }
         count
     }
-}
-
-#[cold]
-fn next_below(most: u64, rng: &mut Rng) -> bool {
-    rng.next_u64() < most
 }
 
 /// Places below a number, each as likely (Lemire 2019): by a product of 32 bits, drawn again where that would favour some.
