@@ -73,6 +73,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
 
 /// Starts the threads that every parallel part of the library runs on.
 fn start(threads: Option<usize>) -> anyhow::Result<rayon::ThreadPool> {
+    // Threads of a command's own, as those that run the cells of a table side by side, work on the process' pool: it has to be as large. Where a
+    // process runs several commands the first has sized it, and that is no error.
+    let _ = gnarl::tensor::start_threads(threads);
     gnarl::tensor::thread_pool(threads).with_context(|| match threads {
         Some(threads) => format!("--threads {threads}: the threads could not be started"),
         None => "the threads could not be started".to_string(),

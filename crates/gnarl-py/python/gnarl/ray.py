@@ -33,11 +33,27 @@ def _started() -> None:
         ray.init(include_dashboard=False, log_to_driver=False)
 
 
-def map_tasks(function: Callable[..., Any], arguments: Iterable[Sequence[Any]], *, cpus: float = 1, retries: int = 3) -> list[Any]:
-    """The function of each of some tuples of arguments, as Ray tasks, in their order. A task whose worker dies is run again."""
+def map_tasks(
+    function: Callable[..., Any],
+    arguments: Iterable[Sequence[Any]],
+    *,
+    cpus: float = 1,
+    retries: int = 3,
+    at_once: int | None = None,
+) -> list[Any]:
+    """The function of each of some tuples of arguments, as Ray tasks, in their order; at most ``at_once`` at a time. A task whose worker dies
+    is run again."""
     _started()
     remote = ray.remote(num_cpus=cpus, max_retries=retries)(function)
-    found: list[Any] = ray.get([remote.remote(*each) for each in arguments])
+    tasks: list[Any] = []
+    running: list[Any] = []
+    for each in arguments:
+        if at_once is not None and len(running) >= at_once:
+            done, running = ray.wait(running, num_returns=1)
+            ray.get(done)
+        tasks.append(remote.remote(*each))
+        running.append(tasks[-1])
+    found: list[Any] = ray.get(tasks)
     return found
 
 
@@ -78,6 +94,10 @@ def grid(
     return sorted(rows, key=lambda row: -np.nan_to_num(row["val_accuracy"], nan=-np.inf))
 
 
+#: Shares of a table's cells for each of several workers.
+SHARES = 6
+
+
 def _shard(words: list[str], shard: str) -> int:
     # A process of its own: the command prints, and its threads end with it.
     import subprocess
@@ -91,14 +111,16 @@ def _shard(words: list[str], shard: str) -> int:
 
 
 def reproduce(tables: str, *, workers: int, out: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None, more: Sequence[str] = ()) -> None:
-    """The cells of tables of the thesis, shared among so many tasks. Each writes its cells to ``out``, which all must see; what is there
-    is not run again, so a task whose worker died goes on where it was. ``gnarl reproduce TABLES --out OUT`` then prints them."""
+    """The cells of tables of the thesis, shared among so many tasks at a time. Each writes its cells to ``out``, which all must see; what is
+    there is not run again, so a task whose worker died goes on where it was. ``gnarl reproduce TABLES --out OUT`` then prints them."""
     if workers < 1:
         raise ValueError(f"workers: {workers} do nothing; at least 1 is needed")
     words = ["reproduce", tables, "--out", os.fspath(out), *more]
     if data_dir is not None:
         words += ["--data-dir", os.fspath(data_dir)]
-    map_tasks(_shard, [(words, f"{i + 1}/{workers}") for i in range(workers)])
+    # Cells differ in length, so there are more shares than workers: who is done early takes the next.
+    shares = workers * SHARES if workers > 1 else 1
+    map_tasks(_shard, [(words, f"{i + 1}/{shares}") for i in range(shares)], at_once=workers)
 
 
 class _Worker:
