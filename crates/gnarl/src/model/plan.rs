@@ -122,8 +122,7 @@ impl Plan {
 
     /// Whether bounded weights all the way are held against the same with a free head: where nobody said which.
     pub(super) fn leaves_head_open(&self) -> bool {
-        let NetworkOptions { head, gain, .. } = self.model.network;
-        head.is_none() && gain.is_none() && head_may_be_open(&self.model, &self.network, self.task)
+        head_is_open(&self.model, &self.network, self.task)
     }
 
     /// Whether what is left open is settled by the same model at a fixed depth: of a model with exits, which is long to train. On few items a plain
@@ -175,8 +174,7 @@ impl Model {
         let starts = matches!(self.operator, OperatorChoice::Cgso(Cgso { init, .. }) if init != Initialisation::Auto);
         let rate = |given: Option<f64>, usual| given.or(starts.then_some(usual));
         // So do a head, and what stands in its place.
-        let NetworkOptions { head, gain, .. } = self.network;
-        let settles_head = head.is_none() && gain.is_none() && head_may_be_open(self, &network, task);
+        let settles_head = head_is_open(self, &network, task);
         let model = Self {
             features: Some(features),
             network: NetworkOptions {
@@ -418,11 +416,12 @@ fn applies(model: &Model, option: NetworkOption) -> bool {
     model.backbone.takes(option) && !(has_exits && of_one_exit)
 }
 
-/// Whether a network of bounded weights all the way could have a free head in the place of a factor on its scores.
-fn head_may_be_open(model: &Model, network: &NetworkConfig, task: Task) -> bool {
+/// Whether a network of bounded weights all the way could have a free head in the place of a factor on its scores, and nobody said which.
+fn head_is_open(model: &Model, network: &NetworkConfig, task: Task) -> bool {
+    let is_said = model.network.head.is_some() || model.network.gain.is_some();
     let is_bounded = network.gain && !network.weights.is_free() && !network.head;
     let is_sampled = model.training.batch_nodes.is_some() || model.training.fanout.is_some();
-    task == Task::Node && is_bounded && !is_sampled && applies(model, NetworkOption::Head)
+    !is_said && task == Task::Node && is_bounded && !is_sampled && applies(model, NetworkOption::Head)
 }
 
 /// The sentence for a network on one graph that has no head to be trained again.
