@@ -7,7 +7,9 @@ use pyo3::exceptions::{PyArithmeticError, PyFileNotFoundError, PyOSError, PyRunt
 pub fn raised(error: gnarl::Error) -> PyErr {
     match error {
         gnarl::Error::Graph(error) => raised_by_graph(error),
-        gnarl::Error::Diverged { .. } => PyArithmeticError::new_err(error.to_string()),
+        gnarl::Error::Diverged { .. } | gnarl::Error::Tensor(gnarl::TensorError::NotFinite { .. }) => {
+            PyArithmeticError::new_err(error.to_string())
+        }
         gnarl::Error::Internal { .. } => PyRuntimeError::new_err(error.to_string()),
         other => PyValueError::new_err(other.to_string()),
     }

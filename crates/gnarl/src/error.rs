@@ -19,11 +19,14 @@ pub enum Error {
 
     /// Training left the numbers.
     #[error(
-        "the loss became {loss} at epoch {epoch}: try a smaller learning rate than {learning_rate}, or row-normalised features; the weights of epoch {last_good} were kept"
+        "the loss became {loss} at epoch {epoch}{}: try a smaller learning rate than {learning_rate}, or row-normalised features; the weights of epoch {last_good} were kept",
+        from.as_ref().map_or(String::new(), |from| format!(", as {from}"))
     )]
     Diverged {
         /// The loss, NaN or infinite.
         loss: f32,
+        /// The operation that first had to do with what is no number, where it can be told.
+        from: Option<String>,
         /// The epoch it happened in.
         epoch: usize,
         /// The last epoch with a finite loss.
@@ -52,13 +55,26 @@ pub enum Error {
 }
 
 /// A tensor operation that could not be done: which, and why, on one line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct TensorError(String);
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TensorError {
+    /// Shapes, kinds or places that do not fit.
+    #[error("{0}")]
+    Refused(String),
+
+    /// A value to be differentiated that is NaN or infinite.
+    #[error("a value to be differentiated is {value}{}", from.as_ref().map_or(String::new(), |from| format!(": {from}")))]
+    NotFinite {
+        /// The value.
+        value: f32,
+        /// The operation that first had to do with what is no number, where it can be told.
+        from: Option<String>,
+    },
+}
 
 impl TensorError {
     /// An error of these words.
     pub fn msg(what: impl std::fmt::Display) -> Self {
-        Self(what.to_string())
+        Self::Refused(what.to_string())
     }
 }

@@ -51,5 +51,5 @@ pub mod thesis;
 pub mod train;
 pub mod weights;
 
-pub use error::{Error, Result};
+pub use error::{Error, Result, TensorError};
 pub use gnarl_graph as graph;

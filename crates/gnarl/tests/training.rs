@@ -82,6 +82,7 @@ fn a_loss_out_of_range_ends_with_advice() {
         e.contains("the loss became") && e.contains("at epoch") && e.contains("a smaller learning rate than"),
         "{e}"
     );
+    assert!(e.contains(", as `") && e.contains("not finite, in shape ["), "names the operation: {e}");
 }
 
 #[test]

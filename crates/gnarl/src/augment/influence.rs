@@ -317,7 +317,7 @@ pub fn hessian_product<E>(
 }
 
 /// `at + h v`
-pub(super) fn moved(at: &[f64], v: &[f64], h: f64) -> Vec<f64> {
+fn moved(at: &[f64], v: &[f64], h: f64) -> Vec<f64> {
     at.iter().zip(v).map(|(p, v)| p + h * v).collect()
 }
 
@@ -325,7 +325,7 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-pub(super) fn norm(a: &[f64]) -> f64 {
+fn norm(a: &[f64]) -> f64 {
     dot(a, a).sqrt()
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::graph_data::GraphData;
 use crate::augment::ManifoldMixup;
-use crate::error::Result;
+use crate::error::{Error, Result, TensorError};
 use crate::nn::{Batch, GraphClassifier, GraphModel, Head, Params, Pass, Weights};
 use crate::tensor::{DType, Device, GradStore, Tensor, Var, masked_cross_entropy};
 use crate::train::{
@@ -350,7 +350,14 @@ impl Course for Graphs<'_> {
             return gradients(loss, pass);
         }
         let latent = Var::from_tensor(&Tensor::cat(&parts, 0)?.detach())?;
-        let (loss, mut grads) = gradients(self.loss(step, &latent, pass)?, pass)?;
+        let (loss, mut grads) = match gradients(self.loss(step, &latent, pass)?, pass) {
+            // The tape of the loss ends at the vectors; where they came from, the parts know.
+            Err(Error::Tensor(TensorError::NotFinite { value, from })) => {
+                let deeper = parts.iter().find_map(|part| part.first_not_finite().transpose()).transpose()?;
+                return Err(TensorError::NotFinite { value, from: deeper.or(from) }.into());
+            }
+            descended => descended?,
+        };
         let Some(to_latent) = grads.remove(&latent).map(|grad| grad.detach()) else { return Ok((loss, grads)) };
         let from: Vec<usize> = (0..parts.len()).map(|i| i * self.part()).collect();
         let of_part = |(part, from): (Tensor, &usize)| {

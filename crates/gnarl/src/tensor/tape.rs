@@ -11,8 +11,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::MaybeUninit;
 
 use super::array::{Tensor, TensorId};
-use super::element::{Float, by_precision};
-use super::fault::{Result, bail};
+use super::element::{DType, Float, by_precision};
+use super::fault::{Error, Result, bail};
 use super::shape::Shape;
 
 /// One kind of computation, with its gradient.
@@ -313,7 +313,37 @@ impl Tensor {
         if self.elem_count() != 1 {
             bail!("gradients are those of one value, not of {} in shape {:?}", self.elem_count(), self.dims());
         }
+        if !self.is_finite()? {
+            let value = self.to_dtype(DType::F32)?.reshape(())?.to_scalar()?;
+            return Err(Error::NotFinite { value, from: self.first_not_finite()? });
+        }
         self.ones_like()
+    }
+
+    /// The operation in which what is NaN or infinite first shows among those the tensor was computed by, and whether it was made there
+    /// or came in; `None` where all are finite. Reads every value: for the words of an error.
+    pub(crate) fn first_not_finite(&self) -> Result<Option<String>> {
+        for tensor in computed_before(self.clone(), &[]) {
+            let Some(record) = tensor.record() else { continue };
+            let name = record.operation.name();
+            for input in &record.inputs {
+                if !input.is_finite()? {
+                    return Ok(Some(format!("`{name}` was given what is not finite, in shape {:?}", input.shape())));
+                }
+            }
+            if !tensor.is_finite()? {
+                return Ok(Some(format!("`{name}` made of numbers what is not finite, in shape {:?}", tensor.shape())));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether no value is NaN or infinite; indices never are.
+    fn is_finite(&self) -> Result<bool> {
+        if self.dtype() == DType::U32 {
+            return Ok(true);
+        }
+        by_precision!("finite", self.dtype(), T => Ok(self.values::<T>()?.iter().all(|v| v.is_finite())))
     }
 
     /// A tensor of these values that records nothing: what a pass backwards computes with.
@@ -436,6 +466,23 @@ mod tests {
         assert!(
             Var::new(&[1f32, 2.0], &Device::Cpu).unwrap().backward().unwrap_err().to_string().contains("one value")
         );
+    }
+
+    #[test]
+    fn what_is_not_finite_is_named_with_its_operation() {
+        let v = Var::new(&[[1f32, 200.0]], &Device::Cpu).unwrap();
+        let error = |of: Tensor| of.sum_all().unwrap().backward().unwrap_err().to_string();
+        let made = error(v.exp().unwrap().relu().unwrap());
+        assert!(made.contains("is inf: `") && made.contains("made of numbers") && made.contains("[1, 2]"), "{made}");
+        assert!(!made.contains("`relu"), "the first, not the last: {made}");
+        for bad in [f32::NAN, f32::NEG_INFINITY] {
+            let constant = Tensor::new(&[[1f32, bad]], &Device::Cpu).unwrap();
+            let given = error(v.mul(&constant).unwrap());
+            assert!(given.contains("was given what is not finite, in shape [1, 2]"), "{given}");
+        }
+        let alone = Var::new(&[f32::NAN], &Device::Cpu).unwrap();
+        assert!(alone.backward().unwrap_err().to_string().ends_with("is NaN"));
+        assert_eq!(v.exp().unwrap().detach().first_not_finite().unwrap(), None, "nothing is recorded");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub use journal::Journal;
 pub use mixing::{MixedIn, Mixer, Mixing, mixed_cross_entropy};
 pub use sampled::{Batches, SampledProblem, Sampling, train_sampled};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, TensorError};
 use crate::nn::{Group, Input, Network, Param, Params, Pass, Propagation};
 use crate::tensor::{Adam, AdamSettings, GradStore, Tensor, masked_cross_entropy};
 use journal::State;
@@ -530,14 +530,17 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
             state.steps_done += 1;
             let weights = params.weights_training(&positions)?;
             let pass = Pass::training(&weights, mix(seed ^ mix(state.steps_done)));
-            let (loss, grads) = course.descend(state.step, &pass)?;
-            if !loss.is_finite() {
-                if let Some(kept) = &state.kept {
-                    restore(trained, &kept.snapshot)?;
+            let (loss, grads) = match course.descend(state.step, &pass) {
+                Err(Error::Tensor(TensorError::NotFinite { value, from })) => {
+                    if let Some(kept) = &state.kept {
+                        restore(trained, &kept.snapshot)?;
+                    }
+                    let last_good = state.kept.as_ref().map_or(0, |kept| kept.epoch);
+                    let learning_rate = config.learning_rate;
+                    return Err(Error::Diverged { loss: value, from, epoch, last_good, learning_rate });
                 }
-                let last_good = state.kept.as_ref().map_or(0, |kept| kept.epoch);
-                return Err(Error::Diverged { loss, epoch, last_good, learning_rate: config.learning_rate });
-            }
+                descended => descended?,
+            };
             adam.step(&grads)?;
             params.constrain(&positions)?;
             params.apply_updates(pass.into_updates())?;
