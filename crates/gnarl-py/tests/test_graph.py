@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from typing import Any
 
 import gnarl
 import numpy as np
@@ -92,6 +93,27 @@ def test_named_nodes_of_a_table() -> None:
     graph = gnarl.Graph(table)
     assert graph.node_names == ["a", "b", "c"]
     assert graph.to_pandas().to_numpy().tolist() == [["a", "b", 2.0], ["b", "c", 3.0]]
+
+
+class _Streamed:
+    """Something that knows Arrow's C interface and nothing else."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+def test_arrows_c_interface_is_enough() -> None:
+    try:
+        import pyarrow
+    except ImportError:
+        with pytest.raises(ValueError, match="needs pyarrow"):
+            gnarl.Graph(_Streamed(None))
+        return
+    graph = gnarl.Graph(_Streamed(pyarrow.table({"source": [0, 1], "target": [1, 2]})))
+    assert (graph.num_nodes, graph.num_edges) == (3, 2)
 
 
 @pytest.mark.parametrize("library", ["pyarrow", "polars"])

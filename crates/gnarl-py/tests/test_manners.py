@@ -144,6 +144,26 @@ def test_an_interrupt_without_work_is_pythons_own() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_what_fitting_settled_on_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    graph = gnarl.csbm(80, num_features=16)
+    parts = {"train_mask": range(30), "val_mask": range(30, 60)}
+    with caplog.at_level("INFO", logger="gnarl"):
+        gnarl.NodeClassifier("gcn", epochs=3, hidden=8, weights="orthonormal", features="as-loaded").fit(graph, **parts)
+    lines = [record.getMessage() for record in caplog.records if record.name == "gnarl"]
+    assert lines[0].startswith("fitting gcn to Graph(") and "seed 0" in lines[0]
+    assert lines[1].startswith("fitted in") and "3 epochs" in lines[1] and "validation accuracy" in lines[1]
+    assert any(line.startswith("heads tried on validation items: False") for line in lines), lines
+    caplog.clear()
+    with caplog.at_level("WARNING", logger="gnarl"):
+        gnarl.NodeClassifier("gcn", epochs=2, hidden=8).fit(graph, **parts)
+    assert not caplog.records, "silent unless somebody listens"
+
+
+def test_numpy_waits_until_it_is_used() -> None:
+    code = "import sys, gnarl; assert 'numpy' not in sys.modules, 'import'; gnarl.load('karate').x; assert 'numpy' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def _resident() -> int:
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -85,6 +85,37 @@ fn a_loss_out_of_range_ends_with_advice() {
     assert!(e.contains(", as `") && e.contains("not finite, in shape ["), "names the operation: {e}");
 }
 
+/// Where nobody says which, bounded weights are held against the same with a free head, and what is kept is to the bit what was trained where it
+/// was said.
+#[test]
+fn a_head_is_settled_on_validation_nodes_where_it_is_left_open() {
+    let data = on_graph(embedded());
+    for weights in ["orthonormal", "parseval"] {
+        let mut open = gcn().epochs(30);
+        open.weights = weights.parse().unwrap();
+        let fitted = open.fit(&data, 1).unwrap();
+        let tried = &fitted.report().heads;
+        let accuracies: Vec<f64> = tried.iter().filter_map(|tried| tried.val_accuracy).collect();
+        assert_eq!(tried.iter().map(|tried| tried.head).collect::<Vec<_>>(), [false, true]);
+        let share = accuracies[0] / 100.0;
+        let error = 100.0 * (share * (1.0 - share) / data.split.val().len() as f64).sqrt();
+        let expected = accuracies[1] > accuracies[0] + error;
+        assert_eq!(fitted.model().network.head, Some(expected), "{weights}: {accuracies:?}");
+        let mut said = open;
+        said.network.head = Some(expected);
+        let said = said.fit(&data, 1).unwrap();
+        assert!(said.report().heads.is_empty(), "nothing was left open");
+        assert_eq!(bytes(&said), bytes(&fitted), "{weights}");
+        // Neither where a factor is said, nor with exits, which have a head each.
+        let mut gain = open;
+        gain.network.gain = Some(false);
+        assert!(gain.fit(&data, 1).unwrap().report().heads.is_empty());
+        let mut exits = open.epochs(3);
+        exits.depth = "admp-st".parse().unwrap();
+        assert!(exits.fit(&data, 1).unwrap().report().heads.is_empty());
+    }
+}
+
 #[test]
 fn what_cannot_train_is_refused() {
     let graph = Graph::from_edges(4, [(0, 1), (2, 3)]).unwrap().0;

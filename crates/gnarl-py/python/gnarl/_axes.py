@@ -7,9 +7,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gnarl import _gnarl
+from gnarl._numpy import np
 
 if TYPE_CHECKING:
     from gnarl._gnarl import Graph

@@ -11,15 +11,16 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gnarl import _gnarl
+from gnarl._numpy import np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gnarl._gnarl import Graph, GraphSet
 
-Split = tuple[str, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+    Split = tuple[str, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
 
 #: Dense features of at least this many numbers are looked at: where at most an eighth is not zero, zeros are not stored.
 _WORTH_LOOKING = 1 << 16
@@ -292,6 +293,15 @@ def _from_table(data: Any, num_nodes: int | None) -> Graph:
     return graph._replace(node_names=called.tolist())
 
 
+def _arrow_table(data: Any) -> Any:
+    """Whatever hands out a stream of Arrow's C interface, as pyarrow's table over the same memory."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ValueError(f"edge table: reading Arrow from {type(data).__name__} needs pyarrow: pip install pyarrow") from None
+    return pyarrow.table(data)
+
+
 def _from_networkx(data: Any) -> Graph:
     nodes = list(data.nodes)
     place = {node: i for i, node in enumerate(nodes)}
@@ -359,8 +369,8 @@ def to_graph(
 ) -> Graph:
     """A :class:`gnarl.Graph` from whatever holds one.
 
-    ``data`` may be a NumPy ``edge_index`` of shape (2, E), a list of pairs, a SciPy sparse adjacency, a pandas or Arrow table of edges, a
-    NetworkX graph, a PyTorch Geometric ``Data`` (or a mapping with the same names), the name of a dataset, or a Graph. Edges are
+    ``data`` may be a NumPy ``edge_index`` of shape (2, E), a list of pairs, a SciPy sparse adjacency, a table of edges (pandas, polars, Arrow, or anything with
+    Arrow's C interface), a NetworkX graph, a PyTorch Geometric ``Data`` (or a mapping with the same names), the name of a dataset, or a Graph. Edges are
     undirected: an edge in both directions, or given twice, is one edge; a self-loop is dropped. ``Graph.dropped`` counts both. Of an edge
     with two weights the first is kept, with a warning. In ``y``, NaN, None, empty text and -1 stand for nodes without a class (-1 and 1 alone are two
     classes).
@@ -399,6 +409,8 @@ def to_graph(
         graph = _from_parts(data, keywords)
     elif hasattr(data, "column_names") or hasattr(data, "columns") and hasattr(data, "shape"):
         graph = _from_table(data, keywords["num_nodes"])
+    elif hasattr(data, "__arrow_c_stream__"):
+        graph = _from_table(_arrow_table(data), keywords["num_nodes"])
     elif isinstance(data, (list, tuple, set, frozenset)):
         graph = _from_array(to_array(list(data), "edges"), keywords, pairs=True)
     elif hasattr(data, "__array__") or hasattr(data, "__dlpack__") or hasattr(data, "detach"):

@@ -7,14 +7,17 @@ import json
 import os
 import sys
 from collections.abc import Iterable
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from gnarl import _gnarl
 from gnarl._axes import FLAGS, Choice, help_of, options_of
 from gnarl._convert import class_names, given_split, html_table, named_classes, to_codes, to_graph, to_graph_set
+from gnarl._numpy import np
+
+if TYPE_CHECKING:
+    import logging
+
+    from numpy.typing import NDArray
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -80,6 +83,32 @@ class _Bar:
     def close(self) -> None:
         if self.bar is not None:
             self.bar.close()
+
+
+def _log() -> logging.Logger:
+    """What is told about fitting goes here; silent unless somebody listens."""
+    import logging
+
+    return logging.getLogger("gnarl")
+
+
+def _told(report: dict[str, Any]) -> list[str]:
+    """What fitting came to and what it settled on, a line each."""
+    epochs = sum(len(training["curve"]) for training in report["trained"])
+    accuracy = report.get("val_accuracy")
+    known = "" if accuracy is None else f", validation accuracy {accuracy:.1f} %"
+    lines = [f"fitted in {report['seconds']:.2f} s: {epochs} epochs{known}"]
+    for part, by in (("scalings", "scaling"), ("heads", "head"), ("tried", "init")):
+        tried = [(entry[by], entry.get("val_accuracy")) for entry in report.get(part, [])]
+        if tried:
+            words = ", ".join(f"{what} {'diverged' if right is None else f'{right:.1f} %'}" for what, right in tried)
+            lines.append(f"{part} tried on validation items: {words}")
+    trusted = report.get("trusted")
+    if trusted is not None:
+        lines.append(f"the inference trusts its assumption by {trusted:.2f}")
+    if report.get("interrupted"):
+        lines.append("interrupted: the best weights so far are kept")
+    return lines
 
 
 _OTHERS: dict[str, Any] = {"spec": None, "recipe": "default", "random_state": None, "n_jobs": None, "progress": False}
@@ -179,12 +208,16 @@ class _Estimator:
             raise ValueError(f"progress: {progress!r} is neither True, False nor a function")
         seed = seed_of(self.random_state)  # type: ignore[attr-defined]
         threads = threads_of(self.n_jobs)  # type: ignore[attr-defined]
+        log = _log()
+        log.info("fitting %s to %r, seed %d", self.model or "a model", data, seed)
         try:
             fitted = _gnarl.fit(data, self._words(), split, seed, threads, progress)
         finally:
             if bar is not None:
                 bar.close()
         self._take(fitted, classes)
+        for line in _told(self.report_):
+            log.info("%s", line)
         return self
 
     def _take(self, fitted: _gnarl.Fitted, classes: NDArray[Any] | None = None) -> None:

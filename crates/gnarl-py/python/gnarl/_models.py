@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from gnarl import _gnarl
 from gnarl._axes import LISTS, InferenceChoice, keyword, text_of
 from gnarl._convert import class_names, html_table, to_codes, to_graph, to_graph_set, to_items
 from gnarl._estimators import _Estimator, seed_of, threads_of
+from gnarl._numpy import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def subject(model: Any) -> Any:

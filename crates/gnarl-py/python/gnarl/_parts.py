@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from gnarl import _gnarl
 from gnarl._axes import text_of
 from gnarl._convert import csr_of, to_codes, to_graph, to_matrix, to_whole
 from gnarl._estimators import seed_of, threads_of
 from gnarl._gnarl import Graph
+from gnarl._numpy import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def _number(value: Any, what: str) -> float:
