@@ -665,7 +665,7 @@ fn message(cell: &CellReport) -> &str {
 /// Whether its figures are per cents; else they have units of their own, and any size.
 fn is_accuracy(cell: &CellReport) -> bool {
     match &cell.config.work {
-        Work::Property(_) | Work::SetProperty(_) => false,
+        Work::Property(_) | Work::SetProperty(_) | Work::InferenceTime(_) => false,
         Work::Graphs(runs) => !runs.more.timed,
         _ => true,
     }

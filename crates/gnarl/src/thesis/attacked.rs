@@ -7,6 +7,7 @@ use gnarl_graph::dataset::Task;
 
 use super::recipe::Recipe;
 use crate::attack::Attack;
+use crate::attack::combined::Combined;
 use crate::attack::dice::Dice;
 use crate::attack::gaussian::Gaussian;
 use crate::attack::mettack::Mettack;
@@ -122,6 +123,9 @@ pub const NETTACK: Threat =
     against_input(Attack::Nettack(Nettack { budget: 5, parts: Parts::Both, degree_test: true }));
 /// A tenth of the edges, so that training goes wrong.
 pub const METTACK: Threat = against_input(Attack::Mettack(Mettack::budget(0.1))).poisoning();
+
+/// A tenth of the edges by Mettack and noise of psi 5 on every feature, met by a model that was trained on neither.
+pub const COMBINED: Threat = against_input(Attack::Combined(Combined { psi: 5.0, ..Combined::budget(0.1) }));
 
 /// The thesis' inference.
 pub const ROBUST_CRF: Inference = Inference::RobustCrf(RobustCrf::new());

@@ -199,6 +199,16 @@ pub const CLAIMS: &[Claim] = &[
         ],
     ),
     says(
+        3,
+        "Communities by an operator of core numbers agree better with the blocks of drawn graphs than those of Fast Greedy.",
+        &[("SBM_PAM", "AMI: CGSO w/ core", "AMI: Fast Greedy"), ("SBM_PAM", "ARI: CGSO w/ core", "ARI: Fast Greedy")],
+    ),
+    says(
+        3,
+        "They agree better than communities by an operator of degrees.",
+        &[("SBM_PAM", "AMI: CGSO w/ core", "AMI: CGSO w/ D"), ("SBM_PAM", "ARI: CGSO w/ core", "ARI: CGSO w/ D")],
+    ),
+    says(
         4,
         "ADMP-GCN at its best layer is more accurate than a GCN at its best depth.",
         &[("results_with_baselines", "ADMP-GCN", "GCN"), ("results_with_baselines_2", "ADMP-GCN", "GCN")],
@@ -316,6 +326,21 @@ pub const CLAIMS: &[Claim] = &[
         5,
         "GCORN is more accurate than a GCN under DICE.",
         &[("structural_perturbations", "DICE: GCORN", "DICE: GCN")],
+    ),
+    says(
+        5,
+        "GCORN is more accurate than a GCN where edges and features are attacked together.",
+        &[("combined_attack", "GCORN", "GCN")],
+    ),
+    says(
+        5,
+        "GCORN is more accurate than ElasticGNN under noise on features of psi 0.5.",
+        &[("elastic_even", "psi 0.5: GCORN", "psi 0.5: ElasticGNN")],
+    ),
+    says(
+        5,
+        "GCORN is more accurate than EvenNet under noise on features of psi 0.5.",
+        &[("elastic_even", "psi 0.5: GCORN", "psi 0.5: EvenNet")],
     ),
     loses_at_most(
         1.0,

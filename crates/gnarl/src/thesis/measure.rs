@@ -22,6 +22,10 @@ pub enum Measure {
     Attacked(Answer),
     /// On the test graphs.
     TestAccuracy,
+    /// What a scalar of a learned operator came to.
+    Scalar(&'static str),
+    /// A further figure of the same runs, by its name.
+    Part(&'static str),
     /// Seconds of one augmentation of the training graphs.
     AugmentationSeconds,
     /// Seconds of training: of a model under attack the median step, times the steps; of a classifier of graphs a whole

@@ -43,6 +43,17 @@ impl Measured {
     /// The same with the figures of one measure, where there are several to choose from.
     pub fn through(mut self, measure: Option<Measure>) -> Self {
         let Some(measure) = measure else { return self };
+        // Figures that are kept in short are those of the measure already.
+        let named =
+            |list: &[(String, Vec<f64>)], name: &str| list.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone());
+        let found = match (measure, &self.operator) {
+            (Measure::Scalar(name), Some(operator)) => named(&operator.scalars, name),
+            (Measure::Part(name), _) => named(&self.parts, name),
+            _ => None,
+        };
+        if let Some(values) = found {
+            (self.values, self.parts) = (values, Vec::new());
+        }
         if let Some(depth) = &self.depth {
             self.values = depth.of(measure);
         }
@@ -92,7 +103,7 @@ impl ByDepth {
             }
             Measure::Oracle => Some(&self.oracle),
             Measure::Clean(_) | Measure::Attacked(_) | Measure::TestAccuracy => None,
-            Measure::AugmentationSeconds | Measure::TrainingSeconds => None,
+            Measure::AugmentationSeconds | Measure::TrainingSeconds | Measure::Scalar(_) | Measure::Part(_) => None,
         };
         found.cloned().unwrap_or_default()
     }
@@ -218,5 +229,29 @@ impl Times {
             }
             _ => Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scalars_and_parts_are_taken_by_name() {
+        let operator = LearnedOperator { inits: vec!["A".into()], scalars: vec![("e1".into(), vec![0.5, 0.7])] };
+        let cell = Measured {
+            values: vec![81.0, 82.0],
+            operator: Some(Box::new(operator)),
+            parts: vec![("ARI".into(), vec![1.0, 2.0])],
+            ..Measured::default()
+        };
+        let values = |measure| cell.clone().through(measure).values;
+        assert_eq!(values(None), [81.0, 82.0]);
+        assert_eq!(values(Some(Measure::Scalar("e1"))), [0.5, 0.7]);
+        assert_eq!(values(Some(Measure::Part("ARI"))), [1.0, 2.0]);
+        // What is kept in short has neither, and its figures are those of the measure already.
+        let short = Measured { operator: None, parts: Vec::new(), ..cell };
+        assert_eq!(short.clone().through(Some(Measure::Scalar("e1"))), short);
+        assert_eq!(short.clone().through(Some(Measure::Part("ARI"))), short);
     }
 }

@@ -1,6 +1,7 @@
 //! What a table of the thesis is: rows that say what to run, columns of datasets, and the figure printed in each cell.
 
 use gnarl_graph::centrality::Centrality;
+use gnarl_graph::community::Method;
 use gnarl_graph::dataset::load::BUILT_IN;
 use gnarl_graph::dataset::registry;
 use gnarl_graph::operator::ClassicalOperator;
@@ -140,6 +141,36 @@ pub enum Spec {
         /// Which figure.
         measure: Measure,
     },
+    /// Trains a GCN with a learned operator, as the rows of accuracies do, and takes one of its scalars.
+    Learned {
+        /// What it is learned from.
+        centrality: Centrality,
+        /// The scalar's name.
+        scalar: &'static str,
+    },
+    /// Draws graphs, finds communities in them and takes how well these agree with the blocks.
+    Clustering {
+        /// How they are found.
+        method: Method,
+        /// Of spectral clustering, the centrality.
+        centrality: Centrality,
+        /// Which measure of agreement, [`AMI`] or [`ARI`].
+        agreement: &'static str,
+    },
+    /// Trains a network with exits at layers 0 to 5, one run after another, and takes its seconds.
+    ExitsTime {
+        /// The network.
+        backbone: Backbone,
+        /// How its exits are trained.
+        scheme: Scheme,
+    },
+    /// Trains a GCN and takes the seconds in which RobustCRF answers for all nodes, one run after another.
+    InferenceTime {
+        /// Neighbours drawn around an input.
+        neighbours: usize,
+        /// Updates.
+        updates: usize,
+    },
     /// Computes a property of the graph, once.
     Property(Property),
     /// Computes a property of a set of graphs, once.
@@ -163,6 +194,9 @@ impl Spec {
             Spec::AdaptiveDepth { measure, .. } | Spec::Attacked { measure, .. } | Spec::Graphs { measure, .. } => {
                 Some(measure)
             }
+            Spec::Learned { scalar, .. } => Some(Measure::Scalar(scalar)),
+            Spec::Clustering { agreement, .. } => Some(Measure::Part(agreement)),
+            Spec::ExitsTime { .. } | Spec::InferenceTime { .. } => Some(Measure::TrainingSeconds),
             _ => None,
         }
     }
@@ -180,6 +214,16 @@ impl Spec {
         }
         threat.attack.check().err().map(|e| e.to_string())
     }
+}
+
+/// Adjusted mutual information, per cent.
+pub const AMI: &str = "AMI";
+/// Adjusted Rand index, per cent.
+pub const ARI: &str = "ARI";
+
+/// A scalar of a learned operator.
+pub const fn scalar(centrality: Centrality, scalar: &'static str) -> Spec {
+    Spec::Learned { centrality, scalar }
 }
 
 /// A network of a fixed depth, in a word.
@@ -297,6 +341,14 @@ pub const NODES: &str = "nodes";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Property {
+    /// Nodes.
+    Nodes,
+    /// Edges, each once.
+    Edges,
+    /// Features of a node; none where it has none.
+    Features,
+    /// Classes that nodes have.
+    Classes,
     /// The share of pairs that are joined.
     Density,
     /// Neighbours of a node, on average.
@@ -324,6 +376,12 @@ impl Property {
             Ok(scores.iter().sum::<f64>() / scores.len().max(1) as f64)
         };
         match self {
+            Property::Nodes => Ok(graph.num_nodes() as f64),
+            Property::Edges => Ok(graph.num_edges() as f64),
+            Property::Features => Ok(graph.features().map_or(0, |features| features.num_cols()) as f64),
+            Property::Classes => {
+                Ok(graph.labels().map_or(0, |labels| labels.counts().iter().filter(|count| **count > 0).count()) as f64)
+            }
             Property::Density => Ok(properties::density(graph)),
             Property::MeanDegree => Ok(properties::degree_summary(graph).mean),
             Property::MeanPageRank => mean(Centrality::PageRank),
@@ -481,7 +539,10 @@ impl Figure {
     fn is_possible(self, spec: Spec) -> bool {
         match self {
             Figure::Accuracy { mean, std } => {
-                spec.is_trained() && (0.0..=100.0).contains(&mean) && (0.0..=100.0).contains(&std)
+                let is_scalar = matches!(spec, Spec::Learned { .. });
+                let possible = if is_scalar { -100.0..=100.0 } else { 0.0..=100.0 };
+                let is_time = matches!(spec, Spec::InferenceTime { .. });
+                spec.is_trained() && (is_time || possible.contains(&mean)) && (0.0..=100.0).contains(&std)
             }
             Figure::Value { value, unit } => {
                 let is_time = spec.measure().is_some_and(Measure::is_seconds) || matches!(spec, Spec::Missing(_));
@@ -565,6 +626,10 @@ mod tests {
     fn properties_of_karate() {
         let karate = gnarl_graph::dataset::embedded::karate();
         let expect = [
+            (Property::Nodes, 34.0),
+            (Property::Edges, 78.0),
+            (Property::Features, 34.0),
+            (Property::Classes, 4.0),
             (Property::Density, 2.0 * 78.0 / (34.0 * 33.0)),
             (Property::MeanDegree, 156.0 / 34.0),
             (Property::MeanPageRank, 1.0 / 34.0),

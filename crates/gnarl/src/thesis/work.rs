@@ -1,11 +1,14 @@
 //! What is done in a cell: a model, trained so many times, and what a kind of work adds to that.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use gnarl_graph::centrality::Centrality;
+use gnarl_graph::community::study::{Score, sbbam_scores};
+use gnarl_graph::community::{ClusterConfig, Method};
 use gnarl_graph::dataset::Task;
 use gnarl_graph::dataset::registry::{self, Protocol};
-use gnarl_graph::generate::{Halves, sparse_dense_halves};
+use gnarl_graph::generate::{Halves, SbbamConfig, sparse_dense_halves};
 use gnarl_graph::{Content, Dataset, Error as GraphError, Graph, Split};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -14,18 +17,22 @@ use super::attacked::Threat;
 use super::graphs::{Classifier, inits};
 use super::measured::{ByAttack, ByDepth, LearnedOperator, Measured, Times};
 use super::recipe::Recipe;
-use super::table::{MAX_DEPTH, Property, SetProperty, Spec};
+use super::table::{self, AMI, ARI, MAX_DEPTH, Property, SetProperty, Spec};
 use crate::attack::Attack;
 use crate::augment::{Copies, Corruption};
-use crate::depth::{Exits, Kind};
+use crate::depth::{Exits, Kind, Scheme};
 use crate::error::Result;
+use crate::inference::{Inference, RobustCrf};
 use crate::model::fit::FitOptions;
-use crate::model::{Model, TrainingCorruption};
+use crate::model::{Fitted, Model, TrainingCorruption};
 use crate::nn::Backbone;
 use crate::operator::Centralities;
 use crate::study::attack::{AttackStudy, Known, Mode, Targets, attacked_part};
 use crate::study::train::{ExitRun, Run, TrainResult, TrainStudy};
 use crate::train::Watch;
+
+/// Graphs that are drawn for each run asked for: the thesis' 200 where it has ten runs elsewhere.
+const GRAPHS_A_RUN: usize = 20;
 
 /// Nodes of the joined halves, as in the thesis.
 const HALVES_NODES: usize = 5000;
@@ -46,6 +53,12 @@ pub enum Work {
     Attacked(Runs<UnderAttack>),
     /// Runs of graph classification: run `i` takes fold `i`.
     Graphs(Runs<OnGraphs>),
+    /// Runs with an exit at every layer, one after another, for their seconds.
+    ExitsTime(Runs),
+    /// Runs whose answers for all nodes are read off one after another, for the seconds of that.
+    InferenceTime(Runs),
+    /// Communities of drawn graphs: graph `i` comes from seed `seed + i`.
+    Clustering(Clustering),
     /// A property of the graph.
     Property(Property),
     /// A property of the set of graphs.
@@ -67,6 +80,20 @@ pub struct Runs<More = Nothing> {
     /// How many runs.
     pub runs: usize,
     /// The first run's seed.
+    pub seed: u64,
+}
+
+/// How communities are found, and in how many graphs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Clustering {
+    /// The method.
+    pub method: Method,
+    /// Of spectral clustering, the centrality.
+    #[serde(serialize_with = "by_name")]
+    pub centrality: Centrality,
+    /// Graphs that are drawn.
+    pub graphs: usize,
+    /// The first graph's seed.
     pub seed: u64,
 }
 
@@ -151,10 +178,23 @@ impl Work {
                 Work::NodeClassification(filled(recipe, model, Task::Node)?)
             }
             Spec::FixedDepth { backbone, layers } => Work::NodeClassification(chapter_4(at_depth(backbone, layers))?),
+            Spec::Learned { centrality, .. } => {
+                return Self::new(table::learned(Backbone::Gcn, centrality), dataset, recipe, runs, seed);
+            }
             Spec::AdaptiveDepth { backbone, scheme, .. } => {
-                let exits =
-                    Exits { scheme, last: MAX_DEPTH, policy: Kind::Buckets(Centralities::one(Centrality::Degree)) };
-                Work::AdaptiveDepth(chapter_4(Model::new(backbone).depth(exits))?)
+                Work::AdaptiveDepth(chapter_4(Model::new(backbone).depth(exits_by(scheme)))?)
+            }
+            Spec::ExitsTime { backbone, scheme } => {
+                Work::ExitsTime(chapter_4(Model::new(backbone).depth(exits_by(scheme)))?)
+            }
+            Spec::InferenceTime { neighbours, updates } => {
+                let inference = Inference::RobustCrf(RobustCrf { neighbours, updates, ..RobustCrf::new() });
+                let recipe = if recipe == Recipe::Thesis { Recipe::ThesisCh6 } else { recipe };
+                let model = recipe.fill(Model::new(Backbone::Gcn).inference(inference), dataset, Task::Node);
+                Work::InferenceTime(filled(recipe, model, Task::Node)?)
+            }
+            Spec::Clustering { method, centrality, .. } => {
+                Work::Clustering(Clustering { method, centrality, graphs: GRAPHS_A_RUN * runs, seed })
             }
         })
     }
@@ -171,6 +211,9 @@ impl Work {
             Work::AdaptiveDepth(_) => "exits",
             Work::Attacked(runs) => runs.more.attack.name(),
             Work::Graphs(runs) => runs.model.augment.name(),
+            Work::ExitsTime(_) => "seconds of exits",
+            Work::InferenceTime(_) => "seconds of answers",
+            Work::Clustering(clustering) => clustering.method.name(),
             Work::Property(_) | Work::SetProperty(_) => Self::PROPERTY,
             Work::Missing(_) => "missing",
         }
@@ -181,7 +224,9 @@ impl Work {
         match self {
             Work::Property(_) | Work::SetProperty(_) => 1.0,
             Work::Missing(_) => 0.0,
+            Work::Clustering(clustering) => clustering.graphs as f64,
             Work::NodeClassification(runs) | Work::AdaptiveDepth(runs) => runs.effort(Task::Node),
+            Work::ExitsTime(runs) | Work::InferenceTime(runs) => runs.effort(Task::Node),
             Work::BestDepth(runs) => runs.effort(Task::Node) * (MAX_DEPTH + 1) as f64,
             Work::Halves(runs) => runs.effort(Task::Node),
             Work::Attacked(runs) => {
@@ -211,10 +256,30 @@ impl Work {
             Work::BestDepth(runs) => best_depth(loaded, runs, stop),
             Work::Halves(runs) => halves(loaded.graph()?, runs, stop),
             Work::AdaptiveDepth(runs) => adaptive_depth(loaded, runs, stop),
+            Work::ExitsTime(runs) => seconds_of_exits(loaded, runs, stop),
+            Work::InferenceTime(runs) => seconds_of_answers(loaded, runs, stop),
+            Work::Clustering(clustering) => Ok(Some(clustering.run()?)),
             Work::Attacked(runs) => runs.attack(loaded, stop),
             Work::Graphs(runs) => runs.classify(loaded, stop),
             Work::Missing(what) => Err(GraphError::argument("cell", *what).into()),
         }
+    }
+}
+
+fn by_name<S: serde::Serializer>(what: &impl std::fmt::Display, to: S) -> std::result::Result<S::Ok, S::Error> {
+    to.collect_str(what)
+}
+
+impl Clustering {
+    fn run(&self) -> Result<Measured> {
+        let config = ClusterConfig { centrality: self.centrality, ..ClusterConfig::new(self.method) };
+        let scores = sbbam_scores(&SbbamConfig::published(), self.graphs, &config, self.seed, &|| ())?;
+        let over = |f: fn(&Score) -> f64| scores.iter().map(|score| 100.0 * f(score)).collect::<Vec<f64>>();
+        let (ami, ari) = (over(|score| score.ami), over(|score| score.ari));
+        // Graphs take the place of splits: methods are compared on the same.
+        let splits = (0..scores.len() as u64).map(|i| format!("graph {}", self.seed.wrapping_add(i))).collect();
+        let parts = vec![(AMI.into(), ami.clone()), (ARI.into(), ari)];
+        Ok(Measured { values: ami, splits, parts, ..Measured::default() })
     }
 }
 
@@ -260,6 +325,47 @@ fn curve(run: &Run) -> Vec<f64> {
 /// Accuracies on the test items of runs, which datasets of the registry always have.
 fn test_accuracies(result: &TrainResult) -> Vec<f64> {
     result.over(|run| run.test_accuracy).unwrap_or_default()
+}
+
+/// Exits at layers 0 to [`MAX_DEPTH`].
+fn exits_by(scheme: Scheme) -> Exits {
+    Exits { scheme, last: MAX_DEPTH, policy: Kind::Buckets(Centralities::one(Centrality::Degree)) }
+}
+
+/// Seconds of training, on all cores, one run after another. `None` where stopped.
+fn seconds_of_exits(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result<Option<Measured>> {
+    one_by_one(loaded, setting, stop, |fitted, _| Ok(fitted.report().training_seconds))
+}
+
+/// Seconds of an answer for all nodes, on all cores, one run after another. `None` where stopped.
+fn seconds_of_answers(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result<Option<Measured>> {
+    one_by_one(loaded, setting, stop, |fitted, content| {
+        let start = Instant::now();
+        fitted.predict(content)?;
+        Ok(start.elapsed().as_secs_f64())
+    })
+}
+
+/// A figure of each run, where no other runs beside it.
+fn one_by_one(
+    loaded: &Dataset,
+    setting: &Runs,
+    stop: &AtomicBool,
+    figure: impl Fn(&Fitted, &Content) -> Result<f64>,
+) -> Result<Option<Measured>> {
+    let benchmark = loaded.benchmark(setting.seed, setting.runs)?;
+    let ready = setting.model.ready(&benchmark.name, &benchmark.content, FitOptions::default())?;
+    let (mut values, mut splits) = (Vec::new(), Vec::new());
+    for i in 0..setting.runs {
+        let split = &benchmark.splits[i % benchmark.splits.len()];
+        let fitted = ready.fit(split, setting.seed.wrapping_add(i as u64), &Watch::stopped_by(stop))?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        values.push(figure(&fitted, &benchmark.content)?);
+        splits.push(split.name().to_string());
+    }
+    Ok(Some(Measured { values, splits, ..Measured::default() }))
 }
 
 /// Runs with an exit at every layer; the figure is that of the best layer on validation nodes. `None` where stopped.

@@ -9,14 +9,19 @@ mod additional_ca_gcn;
 mod comb_centralities_1;
 mod comb_centralities_2;
 mod combinations;
+mod combined_attack;
 mod complexity;
 mod config_models;
 mod data_statistics;
+mod dataset_statistics;
+mod elastic_even;
 mod features_results;
 mod gin_feature_attacks;
 mod graph_prop;
 mod h2gcn;
 mod holes;
+mod inference_time;
+mod learned_scalars;
 mod multi_task_2;
 mod multi_task_gin;
 mod multi_task_gin_2;
@@ -38,11 +43,14 @@ mod results_with_baselines;
 mod results_with_baselines_2;
 mod results_with_baselines_gin;
 mod results_with_baselines_gin_2;
+mod sbm_pam;
 mod sgc_1;
 mod sgc_2;
 mod size_crf;
 mod structural_perturbations;
 mod structure_results;
+mod time_analysis;
+mod time_complexity;
 mod topological_gcn;
 
 pub use ablation_gcn::ABLATION_GCN;
@@ -51,13 +59,21 @@ pub use additional_ca_gcn::ADDITIONAL_CA_GCN;
 pub use comb_centralities_1::COMB_CENTRALITIES_1;
 pub use comb_centralities_2::COMB_CENTRALITIES_2;
 pub use combinations::COMBINATIONS;
+pub use combined_attack::COMBINED_ATTACK;
 pub use complexity::COMPLEXITY;
 pub use config_models::CONFIG_MODELS;
 pub use data_statistics::DATA_STATISTICS;
+pub use dataset_statistics::{
+    DATA_STATISTICS_CH3, DATA_STATISTICS_CH4, DATA_STATISTICS_CH5, DATA_STATISTICS_CH6, DATA_STATISTICS_GRAPH,
+    DATA_STATISTICS_NODE, DATA_STATISTICS_SETS_CH5,
+};
+pub use elastic_even::ELASTIC_EVEN;
 pub use features_results::FEATURES_RESULTS;
 pub use gin_feature_attacks::GIN_FEATURE_ATTACKS;
 pub use graph_prop::GRAPH_PROP;
 pub use h2gcn::H2GCN;
+pub use inference_time::INFERENCE_TIME;
+pub use learned_scalars::{COUNT_WALKS_HYPER, DEGREE_HYPER, KCORE_HYPER, PAGERANK_HYPER};
 pub use multi_task_2::MULTI_TASK_2;
 pub use multi_task_gin::MULTI_TASK_GIN;
 pub use multi_task_gin_2::MULTI_TASK_GIN_2;
@@ -79,30 +95,43 @@ pub use results_with_baselines::RESULTS_WITH_BASELINES;
 pub use results_with_baselines_2::RESULTS_WITH_BASELINES_2;
 pub use results_with_baselines_gin::RESULTS_WITH_BASELINES_GIN;
 pub use results_with_baselines_gin_2::RESULTS_WITH_BASELINES_GIN_2;
+pub use sbm_pam::SBM_PAM;
 pub use sgc_1::SGC_1;
 pub use sgc_2::SGC_2;
 pub use size_crf::SIZE_CRF;
 pub use structural_perturbations::STRUCTURAL_PERTURBATIONS;
 pub use structure_results::STRUCTURE_RESULTS;
+pub use time_analysis::TIME_ANALYSIS;
+pub use time_complexity::TIME_COMPLEXITY;
 pub use topological_gcn::TOPOLOGICAL_GCN;
 
 use super::table::Table;
 
 /// All of them, in the order of the thesis.
-pub const ALL: [&Table; 40] = [
+pub const ALL: [&Table; 57] = [
+    &DATA_STATISTICS_NODE,
+    &DATA_STATISTICS_GRAPH,
+    &SBM_PAM,
     &TOPOLOGICAL_GCN,
     &COMB_CENTRALITIES_1,
+    &DATA_STATISTICS_CH3,
     &ADDITIONAL_CA_GCN,
     &SGC_1,
     &SGC_2,
     &COMB_CENTRALITIES_2,
     &H2GCN,
     &GRAPH_PROP,
+    &DEGREE_HYPER,
+    &KCORE_HYPER,
+    &PAGERANK_HYPER,
+    &COUNT_WALKS_HYPER,
     &PHOTO_SYNTHETIC,
     &RESULTS_WITH_BASELINES,
     &RESULTS_WITH_BASELINES_GIN,
     &RESULTS_WITH_BASELINES_2,
     &RESULTS_WITH_BASELINES_GIN_2,
+    &DATA_STATISTICS_CH4,
+    &TIME_COMPLEXITY,
     &MULTI_TASK_UPDATED,
     &MULTI_TASK_2,
     &MULTI_TASK_GIN,
@@ -113,12 +142,19 @@ pub const ALL: [&Table; 40] = [
     &ORACLE_GIN_2,
     &RESULTS_NODE_CLASSIFICATION,
     &STRUCTURAL_PERTURBATIONS,
+    &COMBINED_ATTACK,
     &ORDER_ITER_ANALYSIS,
+    &TIME_ANALYSIS,
+    &ELASTIC_EVEN,
     &RESULTS_GRAPH_CLASSIFICATION,
     &GIN_FEATURE_ATTACKS,
+    &DATA_STATISTICS_CH5,
+    &DATA_STATISTICS_SETS_CH5,
     &FEATURES_RESULTS,
     &COMBINATIONS,
     &STRUCTURE_RESULTS,
+    &DATA_STATISTICS_CH6,
+    &INFERENCE_TIME,
     &SIZE_CRF,
     &RESULTS_GCN,
     &RESULTS_GIN,
@@ -283,6 +319,23 @@ mod tests {
         assert_eq!(figure(&ORACLE_2, "ADMP-GCN (ST), oracle", "Computers"), acc(90.15, 0.97));
         assert_eq!(figure(&ORACLE_GIN, "ADMP-GIN (ST), best layer", "CS"), acc(90.82, 1.15));
         assert_eq!(figure(&ORACLE_GIN_2, "ADMP-GIN (ST), oracle", "squirrel"), acc(78.41, 0.89));
+        assert_eq!(figure(&DEGREE_HYPER, "e1", "ogbn-arxiv"), acc(-0.08, 0.02));
+        assert_eq!(figure(&KCORE_HYPER, "m2", "Texas"), acc(1.04, 0.05));
+        assert_eq!(figure(&PAGERANK_HYPER, "m2", "chameleon"), acc(-0.88, 0.02));
+        assert_eq!(figure(&COUNT_WALKS_HYPER, "a", "Wisconsin"), acc(-0.69, 0.06));
+        assert_eq!(figure(&SBM_PAM, "ARI: CGSO w/ core", "sbbam"), acc(33.76, 5.83));
+        assert_eq!(figure(&TIME_COMPLEXITY, "ADMP-GCN ST", "Photo"), value(87.0, 1.0));
+        assert_eq!(figure(&TIME_ANALYSIS, "RGCN", "PubMed"), value(14.5, 0.1));
+        assert_eq!(figure(&INFERENCE_TIME, "L = 20, 2 iterations", "Cora"), acc(224.86, 0.71));
+        assert_eq!(figure(&COMBINED_ATTACK, "GNN-SVD", "CoraML"), acc(53.8, 0.8));
+        assert_eq!(figure(&ELASTIC_EVEN, "psi 1.0: EvenNet", "CiteSeer"), acc(39.7, 4.2));
+        assert_eq!(figure(&DATA_STATISTICS_NODE, "edges", "squirrel"), count(396_846));
+        assert_eq!(figure(&DATA_STATISTICS_CH3, "homophily", "Texas"), value(0.111, 0.001));
+        assert_eq!(figure(&DATA_STATISTICS_CH4, "classes", "ogbn-arxiv"), count(40));
+        assert_eq!(figure(&DATA_STATISTICS_CH5, "nodes", "ogbn-arxiv"), count(31_971));
+        assert_eq!(figure(&DATA_STATISTICS_CH6, "features", "PolBlogs"), Figure::Absent);
+        assert_eq!(figure(&DATA_STATISTICS_GRAPH, "mean edges", "IMDB-MULTI"), value(65.94, 0.01));
+        assert_eq!(figure(&DATA_STATISTICS_SETS_CH5, "mean nodes", "NCI1"), value(29.87, 0.01));
         let by_features = &RESULTS_NODE_CLASSIFICATION;
         assert_eq!(figure(by_features, "psi 0.5: GCN", "Cora"), acc(68.4, 1.9));
         assert_eq!(figure(by_features, "psi 1.0: ParsevalR", "CiteSeer"), acc(51.2, 1.2));
