@@ -24,7 +24,7 @@ fn the_list_names_every_table() {
     let shown = text(&["reproduce", "list"]);
     let listed = json(&["reproduce", "list"]);
     let tables = listed["tables"].as_array().unwrap();
-    assert_eq!(tables.len(), 40);
+    assert_eq!(tables.len(), 57);
     for table in tables {
         assert!(shown.contains(table["name"].as_str().unwrap()), "{shown}");
     }
