@@ -111,6 +111,8 @@ pub const fn noise(psi: f64) -> Threat {
 
 /// Gradient ascent on features, 15 % of their norm.
 pub const PGD_FEATURES: Threat = against_input(Attack::PgdFeatures(PgdFeatures::budget(0.15)));
+/// Another reading of the thesis' budget, which comes near its figures: 2 % of their norm.
+pub const PGD_OF_2_PER_CENT: Threat = against_input(Attack::PgdFeatures(PgdFeatures::budget(0.02)));
 /// Gradient ascent on features of graphs, 20 % of their norm.
 pub const PGD_OF_GRAPHS: Threat = against_input(Attack::PgdFeatures(PgdFeatures::budget(0.2)));
 /// Gradient ascent on a tenth of the edges.
