@@ -133,10 +133,13 @@ impl Command {
             Command::Cluster(args) => vec![file("--output", &args.output)],
             Command::Train(args) => vec![
                 file("--save", &args.save),
+                file("--page", &args.page),
                 stem("--influence", &args.study.influence),
                 stem("--histograms", &args.study.histograms),
             ],
-            Command::Attack(args) => vec![file("--write", &args.write), stem("--plot", &args.plot)],
+            Command::Attack(args) => {
+                vec![file("--write", &args.write), file("--page", &args.page), stem("--plot", &args.plot)]
+            }
             Command::Advise(args) => vec![file("--write", &args.write)],
             Command::Axes(args) => vec![file("--write", &args.write)],
             Command::Predict(args) => vec![file("--output", &args.output), file("--embeddings", &args.embeddings)],

@@ -8,12 +8,14 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use gnarl::attack::{Attack, Attacked, Part};
 use gnarl::model::Model;
+use gnarl::model::fit::FitOptions;
 use gnarl::nn::Backbone;
 use gnarl::study::Accuracy;
 use gnarl::study::attack::{
     AttackResult, AttackRun, AttackStudy, DefendedReport, GivenStudy, Known, Mode, Targets, attacked_part,
 };
 use gnarl::study::attack_compare::targets_of;
+use gnarl::study::portrait::walk_along;
 use gnarl::thesis::Recipe;
 use gnarl::train::{Watch, median};
 use gnarl_graph::dataset::Task;
@@ -24,6 +26,7 @@ use serde::Serialize;
 
 use super::attack_compare::CompareReport;
 use super::model::{ModelArgs, ProtocolName};
+use super::model_page;
 use super::train::SpecReport;
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
@@ -56,6 +59,9 @@ pub struct AttackArgs {
     /// Write the attacked graph of the first run as FILE.npz for SciPy and gnarl, and its flips in their order as FILE.csv
     #[arg(long, value_name = "FILE.npz", help_heading = "The attack")]
     pub write: Option<PathBuf>,
+    /// Write a page about the first run: the graph with a slider through the flips of its edges, who turned, and the model's answers
+    #[arg(long, value_name = "FILE.html", help_heading = "The attack", conflicts_with = "on")]
+    pub page: Option<PathBuf>,
     /// Of several models or budgets: write the table as STEM.csv and draw it as STEM.svg and STEM.png
     #[arg(long, value_name = "STEM", help_heading = "The attack")]
     pub plot: Option<PathBuf>,
@@ -137,6 +143,9 @@ impl AttackOptions {
     }
 }
 
+/// States of the graph that a page shows, about.
+const STEPS_SHOWN: usize = 40;
+
 /// Everything needed to run it again.
 #[derive(Debug, Serialize)]
 pub struct AttackConfig {
@@ -217,6 +226,16 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
     if task == Task::Graph && (args.on.is_some() || args.write.is_some() || args.targets.is_some()) {
         return Err(Error::argument("--on, --write, --targets", "belong to one graph, and this is a set").into());
     }
+    if args.page.is_some() {
+        model_page::check(&data.name, &benchmark.content)?;
+        let refused = |what: &str| Error::argument("--page", format!("shows {what}"));
+        if args.mode == Mode::Poisoning {
+            return Err(refused("a trained model whose input is attacked; leave --mode poisoning out").into());
+        }
+        if args.model.model.len() > 1 || attacks.len() > 1 {
+            return Err(refused("one model under one attack; name one --model and one --budget").into());
+        }
+    }
     if args.model.policy.len() > 1 {
         return Err(Error::argument("--policy", "an attacked model takes its exits by one policy").into());
     }
@@ -268,11 +287,27 @@ impl Asked<'_> {
         let bar = progress::steps(&label, study.epochs(benchmark)?);
         let result = study.run(benchmark, &Watch::new(&|_, _| bar.inc(1), interrupt::flag()))?;
         bar.finish_and_clear();
-        let files = match (&args.write, &result.first) {
+        let mut files = match (&args.write, &result.first) {
             (Some(file), Some(attacked)) => write_attacked(file, benchmark.content.graph()?, attacked)?,
             _ => Vec::new(),
         };
+        if let (Some(file), Some(attacked)) = (&args.page, &result.first) {
+            self.write_page(file, &model, attack, attacked)?;
+            files.push(file.display().to_string());
+        }
         self.report(Some(attack), &model, result, study.is_adaptive(), files)
+    }
+
+    /// The page of the first run, whose model is fitted once more: the same seed gives the same model.
+    fn write_page(&self, file: &Path, model: &Model, attack: Attack, attacked: &Attacked) -> anyhow::Result<()> {
+        let Self { global, data, benchmark, .. } = *self;
+        let (content, split) = (&benchmark.content, &benchmark.splits[0]);
+        let ready = model.ready(&data.name, content, FitOptions::default())?;
+        let fitted = ready.fit(split, global.seed, &Watch::stopped_by(interrupt::flag()))?;
+        let walk = walk_along(&fitted, content.graph()?, split, &attacked.flips, STEPS_SHOWN)?;
+        let title = attack.to_string();
+        let shown = (!walk.flips.is_empty()).then_some((title.as_str(), &walk));
+        model_page::write(file, &data.name, content, &fitted, shown, global.seed)
     }
 
     /// One model on a graph that is attacked already.

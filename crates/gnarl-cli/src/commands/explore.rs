@@ -17,10 +17,11 @@ use serde::{Deserialize, Serialize};
 
 use super::load;
 use super::model::ModelArgs;
+use super::model_page::{Looked, accuracy};
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
 use crate::page::graph::{GraphData, Live, rounded, whole_percent};
-use crate::page::{Calibration, Confusion, Page, Section};
+use crate::page::{Page, Section};
 use crate::progress;
 use crate::serve::{Answer, Request, Server};
 
@@ -138,28 +139,11 @@ impl Scene {
         Ok(Some(Self { name, graph, split, is_held_out, fitted, before }))
     }
 
-    /// What is right of the judged nodes, per cent.
-    fn accuracy(of: &Portrait) -> Option<f64> {
-        let all: usize = of.confusion.iter().flatten().sum();
-        let right: usize = of.confusion.iter().enumerate().map(|(class, row)| row[class]).sum();
-        (all > 0).then(|| 100.0 * right as f64 / all as f64)
-    }
-
     /// The graph as it is drawn, and the page around it.
     fn page(&self, seed: u64) -> anyhow::Result<(GraphData, String)> {
-        let Self { name, graph, split, before, .. } = self;
-        let mut data = GraphData::new(name, "node", graph, seed)?;
-        if data.classes.is_empty() {
-            data.classes = self.fitted.classes().to_vec();
-        }
-        data.add_answers("answer", before);
-        data.add_exits("exit taken", before);
-        data.add_margin(before);
-        data.add_pagerank(graph)?;
-        if self.is_held_out {
-            data.add_parts(graph, split);
-        }
-        data.add_words("rarest columns", graph);
+        let Self { name, graph, split, is_held_out, fitted, before } = self;
+        let looked = Looked { name, graph, split, is_held_out: *is_held_out, fitted, portrait: before };
+        let mut data = looked.drawn(seed)?;
         let columns = match graph.features() {
             Some(features @ Features::Sparse(_)) if features.values().iter().all(|v| *v == 0.0 || *v == 1.0) => {
                 features.num_cols()
@@ -167,24 +151,12 @@ impl Scene {
             _ => 0,
         };
         data.ids = data.sample.map(|_| data.shown.clone());
-        data.live = Some(Live { at: "change".into(), columns, accuracy: Self::accuracy(before) });
-        let judged = if self.is_held_out { "test nodes" } else { "all nodes; none is known to be held out" };
+        data.live = Some(Live { at: "change".into(), columns, accuracy: looked.accuracy() });
         let walk = Section::new("graph", "Change something")
             .text("Choose a node, flip an edge or a feature of it, and see whose answer moves. The model stays as it is: only what it is given changes.")
             .component(data.clone());
-        let answers = Section::new("answers", "The answers without changes")
-            .text(&format!("Judged on {judged}."))
-            .side_by_side(vec![
-                Calibration::of("Right as often as claimed?", &before.calibration).into(),
-                Confusion {
-                    title: "Who is mistaken for whom".into(),
-                    classes: self.fitted.classes().to_vec(),
-                    counts: before.confusion.clone(),
-                }
-                .into(),
-            ]);
-        let title = format!("{name}, as {} sees it", self.fitted.model().backbone);
-        let page = Page::new(&title).live().section(walk).section(answers).render()?;
+        let answers = looked.answers("The answers without changes");
+        let page = Page::new(&looked.title()).live().section(walk).section(answers).render()?;
         Ok((data, page))
     }
 
@@ -227,7 +199,7 @@ impl Scene {
             predicted: shown.iter().map(|u| after.predicted[of(u)]).collect(),
             sure: shown.iter().map(|u| whole_percent(after.sure[of(u)])).collect(),
             margin: shown.iter().map(|u| rounded(after.margin[of(u)])).collect(),
-            accuracy: Self::accuracy(&after),
+            accuracy: accuracy(&after),
         })
     }
 }

@@ -17,6 +17,7 @@ pub mod growth;
 mod influence;
 pub mod manual;
 mod model;
+mod model_page;
 pub mod plan;
 pub mod predict;
 pub mod report;

@@ -25,6 +25,7 @@ use serde::Serialize;
 use super::classes::ByClass;
 use super::influence::{Certainty, InfluenceReport};
 use super::model::{ModelArgs, ProtocolName};
+use super::model_page;
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Report, difference, real};
@@ -41,11 +42,14 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
     /// Write a run's model to this safetensors file: the first's, or as --save-run says
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", group = "kept")]
     pub save: Option<PathBuf>,
-    /// Of --save: which run's model, the first or the best on its validation items [default: first]
-    #[arg(long, value_name = "WHICH", requires = "save")]
+    /// Of --save and --page: which run's model, the first or the best on its validation items [default: first]
+    #[arg(long, value_name = "WHICH", requires = "kept")]
     pub save_run: Option<KeepRun>,
+    /// Write a page about a run's model and the graph: the first's, or as --save-run says
+    #[arg(long, value_name = "FILE.html", group = "kept")]
+    pub page: Option<PathBuf>,
     /// Put every run's learning curve into the JSON
     #[arg(long)]
     pub curves: bool,
@@ -286,6 +290,9 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
         return Ok(output::Either::Left(SpecReport::new(&model, task)?));
     }
     args.study.check(&model, task, &data.name)?;
+    if args.page.is_some() {
+        model_page::check(&data.name, &benchmark.content)?;
+    }
     if let (Some(count), Some(labels)) = (args.study.per_class, benchmark.content.labels().cloned()) {
         let wanted = if task == Task::Node { args.runs.unwrap_or(1) } else { benchmark.splits.len() };
         benchmark.splits = fewer((&benchmark.splits, wanted), &labels, count, args.study.rare, global.seed)?;
@@ -316,6 +323,9 @@ fn train(args: &TrainArgs, study: &TrainStudy, on: &Benchmark) -> anyhow::Result
     if let (Some(file), Some(kept)) = (&args.save, &result.kept) {
         kept.save(file)?;
     }
+    if let (Some(file), Some(kept)) = (&args.page, &result.kept) {
+        model_page::write(file, &on.name, &on.content, kept, None, study.seed)?;
+    }
     report(args, study, on, task, result, asked)
 }
 
@@ -338,6 +348,7 @@ fn report(
     if let Some(stem) = &args.study.histograms {
         written.extend(certainty.draw(stem, &title)?);
     }
+    written.extend(args.page.clone().filter(|_| result.kept.is_some()));
     let of_sets = |value: usize| (task == Task::Graph).then_some(value);
     let own = study.model.depth.exits().map(|exits| exits.policy);
     let names = result.kept.as_ref().map(|kept| kept.classes().to_vec());

@@ -28,5 +28,8 @@ gnarl="${GNARL:-target/debug/gnarl}"
 "$gnarl" --rough 8 --out "$work/axes.html" >/dev/null
 "$gnarl" --tour karate --rough 8 --out "$work/karate.html" >/dev/null
 "$gnarl" report --out "$work/results.html" >/dev/null
+"$gnarl" train --data karate --model gcn --depth admp-st --epochs 20 --page "$work/model.html" >/dev/null
+"$gnarl" attack --data karate --model gcn --attack dice --budget 0.2 --epochs 20 --page "$work/attack.html" >/dev/null
 
-CHROMIUM="$chromium" timeout 400 node crates/gnarl-cli/tests/browser/check.mjs "$work" "$work/axes.html" "$work/karate.html" "$work/results.html"
+CHROMIUM="$chromium" timeout 500 node crates/gnarl-cli/tests/browser/check.mjs "$work" "$work/axes.html" "$work/karate.html" "$work/results.html" \
+    "$work/model.html" "$work/attack.html"

@@ -8,7 +8,7 @@ use gnarl_linalg::symmetric_eigen;
 use serde::Serialize;
 
 use super::attack::{Known, answers, evade};
-use crate::attack::{Attack, Part};
+use crate::attack::{Attack, Flip, Part};
 use crate::error::{Error, Result};
 use crate::model::Fitted;
 use crate::perturb::{Pair, flipped};
@@ -197,11 +197,17 @@ pub struct WalkStep {
 pub fn walk(fitted: &Fitted, graph: &Graph, split: &Split, attack: &Attack, seed: u64, steps: usize) -> Result<Walk> {
     let (scaled, model) = (fitted.scaled(graph)?, fitted.bare());
     let (attacked, _) = evade(&scaled, &model, None, attack, Known::True, split, seed)?;
+    walk_along(fitted, graph, split, &attacked.flips, steps)
+}
+
+/// The same along flips that were found before; those of features are left out.
+pub fn walk_along(fitted: &Fitted, graph: &Graph, split: &Split, flips: &[Flip], steps: usize) -> Result<Walk> {
+    let (scaled, model) = (fitted.scaled(graph)?, fitted.bare());
     let edge = |part: Part| match part {
         Part::Edge(u, v) => Some(((u, v), !graph.has_edge(u, v))),
         Part::Feature(..) => None,
     };
-    let flips: Vec<(Pair, bool)> = attacked.flips.iter().filter_map(|flip| edge(flip.part)).collect();
+    let flips: Vec<(Pair, bool)> = flips.iter().filter_map(|flip| edge(flip.part)).collect();
     let labels = graph.labels().ok_or_else(|| gnarl_graph::Error::argument("walk", "the graph has no labels"))?;
     let known = fitted.matched(labels);
     let items: Vec<(u32, u32)> =

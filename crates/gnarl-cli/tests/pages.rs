@@ -1,0 +1,57 @@
+//! `--page`: what somebody's own model says of their own graph, to look at.
+
+mod common;
+use common::{json, refusal};
+
+#[test]
+fn a_trained_model_has_a_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("model.html");
+    let name = file.to_str().unwrap();
+    let report = json(&["train", "--data", "karate", "--model", "gcn", "--epochs", "12", "--runs", "2", "--page", name]);
+    assert_eq!(report["written"][0], name);
+    let page = std::fs::read_to_string(&file).unwrap();
+    assert!(page.contains("<title>karate, as gcn sees it</title>"));
+    for component in ["graph", "calibration", "confusion", "scatter", "lines"] {
+        assert!(page.contains(&format!("data-component=\"{component}\"")), "{component}");
+    }
+    assert!(!page.contains("http://") && !page.contains("https://"), "nothing is fetched");
+    // Without classes to judge by there is still something to see.
+    let exits = ["train", "--data", "karate", "--model", "gcn", "--depth", "admp-st", "--epochs", "6", "--page", name];
+    json(&exits);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("exit taken"));
+}
+
+#[test]
+fn an_attack_has_a_page_to_walk_along() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("attack.html");
+    let name = file.to_str().unwrap();
+    let base = ["attack", "--data", "karate", "--model", "gcn", "--epochs", "12", "--page", name];
+    let report = json(&[&base[..], &["--attack", "dice", "--budget", "0.2"]].concat());
+    assert_eq!(report["files"][0], name);
+    let page = std::fs::read_to_string(&file).unwrap();
+    let flips = report["flips"].as_f64().unwrap();
+    assert!(flips > 0.0 && page.contains(&format!("after {flips} flips")), "{flips}");
+    assert!(page.contains("Accuracy by flips") && page.contains("\"attack\":{\"title\":\"dice\""));
+    // Features that moved are no walk along edges.
+    json(&[&base[..], &["--attack", "gaussian", "--budget", "0.5"]].concat());
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("Accuracy by flips"));
+}
+
+#[test]
+fn what_has_no_page_is_said_before_the_work() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("page.html");
+    let name = file.to_str().unwrap();
+    let e = refusal(&["train", "--data", "mutag", "--model", "gin", "--page", name]);
+    assert!(e.contains("--page") && e.contains("set of 188 graphs"), "{e}");
+    let attack = ["attack", "--data", "karate", "--model", "gcn", "--attack", "dice", "--page", name];
+    let e = refusal(&[&attack[..], &["--mode", "poisoning"]].concat());
+    assert!(e.contains("--page") && e.contains("poisoning"), "{e}");
+    let e = refusal(&[&attack[..], &["--budget", "0.1,0.2"]].concat());
+    assert!(e.contains("one model under one attack"), "{e}");
+    let e = refusal(&["train", "--data", "karate", "--model", "gcn", "--page", "/no/such/folder/page.html"]);
+    assert!(e.contains("--page"), "{e}");
+    assert!(!file.exists());
+}
