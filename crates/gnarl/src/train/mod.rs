@@ -21,6 +21,8 @@ use serde::{Deserialize, Serialize};
 pub use class_weights::{ClassWeights, Each};
 pub(crate) use field::Field;
 pub use journal::Journal;
+#[doc(hidden)]
+pub use journal::fuzz_entry;
 pub use mixing::{MixedIn, Mixer, Mixing, mixed_cross_entropy};
 pub use sampled::{Batches, SampledProblem, Sampling, train_sampled};
 
