@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use crate::commands::advise::AdviseArgs;
@@ -165,6 +165,11 @@ pub fn refuse(error: &clap::Error) -> u8 {
 fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "error: a subcommand is missing; try --help".to_string();
+    }
+    // Most options take no number below 0, and then it is read as one more option.
+    let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    if error.kind() == ErrorKind::UnknownArgument && unknown.parse::<f64>().is_ok() {
+        return format!("error: {unknown} is below what the option before it can be; try --help");
     }
     let mut line = String::new();
     for part in error.to_string().lines().map(str::trim) {

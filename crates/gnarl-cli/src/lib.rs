@@ -41,6 +41,9 @@ use commands::bench::BenchCommand;
 use commands::data::DataCommand;
 use progress::Voice;
 
+#[doc(hidden)]
+pub use serve::fuzz_request;
+
 /// What a program does to its allocator when a graph lies on disk because it is large.
 static ON_LARGE: std::sync::OnceLock<fn()> = std::sync::OnceLock::new();
 

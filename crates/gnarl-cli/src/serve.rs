@@ -169,8 +169,7 @@ fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Answer> {
     let broken = |_| Answer::refused(400, "the request broke off");
     // Streams take over from the listener that they do not wait.
     stream.set_nonblocking(false).map_err(broken)?;
-    let mut bytes = Vec::new();
-    let mut more = |bytes: &mut Vec<u8>| -> Result<(), Answer> {
+    receive(|bytes: &mut Vec<u8>| {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Answer::refused(408, "the request took too long"));
@@ -185,7 +184,12 @@ fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Answer> {
             }
             Err(_) => Err(Answer::refused(408, "the request took too long")),
         }
-    };
+    })
+}
+
+/// Reads a request and its host from bytes that come in pieces, within the largest sizes; `more` adds a piece, or says why not.
+fn receive(mut more: impl FnMut(&mut Vec<u8>) -> Result<(), Answer>) -> Result<(Request, Option<String>), Answer> {
+    let mut bytes = Vec::new();
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             break at;
@@ -205,6 +209,19 @@ fn read(stream: &mut TcpStream) -> Result<(Request, Option<String>), Answer> {
     }
     let body = bytes[start..start + length].to_vec();
     Ok((Request { method, path, body }, host))
+}
+
+/// Fuzzing: whatever a caller may send, in pieces of up to 16 bytes.
+#[doc(hidden)]
+pub fn fuzz_request(data: &[u8]) {
+    let mut pieces = data.chunks(16);
+    let _ = receive(|bytes| match pieces.next() {
+        Some(piece) => {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        }
+        None => Err(Answer::refused(400, "the request broke off")),
+    });
 }
 
 struct Head {

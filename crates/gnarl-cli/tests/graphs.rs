@@ -1,42 +1,11 @@
 //! Sets of graphs on the command line, from small files in the TU format.
 
 mod common;
-use std::fmt::Write;
 use std::path::Path;
 
-use common::{header, json, mean, real_data, refusal, text};
+use common::{header, json, mean, real_data, refusal, text, write_set};
 use serde_json::Value;
 use tempfile::TempDir;
-
-/// Writes `count` cycles and stars in turn as the set `name`, classes 1 and -1 in blocks as TU files have them.
-fn write_set(dir: &Path, name: &str, count: usize, node_labels: bool) {
-    let folder = dir.join("tu").join(name);
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::create_dir_all(dir.join("tu/splits")).unwrap();
-    let [mut arcs, mut indicator, mut labels, mut nodes] = [const { String::new() }; 4];
-    let mut first = 1;
-    for g in 0..count {
-        let (n, is_cycle) = (4 + g % 5, 2 * g < count);
-        for u in 0..n {
-            let other = if is_cycle { (u + 1) % n } else { 0 };
-            if u != other {
-                writeln!(arcs, "{}, {}\n{}, {}", first + u, first + other, first + other, first + u).unwrap();
-            }
-            writeln!(indicator, "{}", g + 1).unwrap();
-            writeln!(nodes, "{}", if u == 0 && !is_cycle { 7 } else { 3 }).unwrap();
-        }
-        writeln!(labels, "{}", if is_cycle { 1 } else { -1 }).unwrap();
-        first += n;
-    }
-    let write = |part: &str, text: &str| std::fs::write(folder.join(format!("{name}_{part}.txt")), text).unwrap();
-    write("A", &arcs);
-    write("graph_indicator", &indicator);
-    write("graph_labels", &labels);
-    if node_labels {
-        write("node_labels", &nodes);
-    }
-    std::fs::write(dir.join(format!("tu/splits/{name}_splits.json")), "[]").unwrap();
-}
 
 fn sets() -> TempDir {
     let dir = tempfile::tempdir().unwrap();

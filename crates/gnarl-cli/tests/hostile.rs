@@ -183,6 +183,10 @@ fn numbers_below_zero_are_refused_in_our_words() {
     assert!(e.contains("lr -1 must be above 0"), "{e}");
     let e = refusal(&[&QUICK[..5], &["--epochs", "-5"]].concat());
     assert!(e.contains("epochs") && !e.contains("unexpected argument"), "{e}");
+    for option in ["--seed", "--threads", "--runs", "--checkpoint-every"] {
+        let e = refusal(&[&QUICK[..], &[option, "-1"]].concat());
+        assert_eq!(e, "error: -1 is below what the option before it can be; try --help", "{option}");
+    }
 }
 
 /// Words of the inside have an underscore or two colons in them.

@@ -163,3 +163,41 @@ fn predictions_are_written_as_parquet() {
     let e = refusal(&["data", "info", path(&file("nowhere"))]);
     assert!(e.contains("unknown dataset"), "{e}");
 }
+
+/// Of every study that may take long: what would be run, and about how long; refused cells with their reason, and nothing written.
+#[test]
+fn dry_runs_say_what_would_be_run() {
+    let on = ["--data", "karate", "--epochs", "20", "--runs", "2", "--dry-run"];
+    let of = |words: &[&str]| json(&[words, &on].concat());
+    let axes = of(&["axes", "--model", "gcn", "--alone", "--attack", "dice"]);
+    assert_eq!((axes["cells"].as_array().unwrap().len(), &axes["fits"]), (7, &14.into()), "{axes}");
+    assert_eq!((&axes["cells"][0]["epochs"], &axes["left_out"]), (&40.into(), &"the attacks".into()));
+    let on_mlp = of(&["axes", "--model", "mlp", "--alone"]);
+    let cgso = &on_mlp["cells"][1];
+    assert!(cgso["refused"].as_str().unwrap().contains("passes no messages") && cgso["fits"] == 0, "{cgso}");
+
+    let dir = tempfile::tempdir().unwrap();
+    let plot = dir.path().join("plot");
+    let compared = ["attack", "--model", "gcn,gin", "--attack", "dice", "--budget", "0.1,0.2", "--plot"];
+    let attack = of(&[&compared[..], &[plot.to_str().unwrap()]].concat());
+    let names: Vec<&str> = attack["cells"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!((names.len(), names[0], names[5]), (6, "gcn, dice, 0.1 of the edges", "mlp, dice, 0.2 of the edges"));
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is written");
+    let poisoned = of(&["attack", "--model", "gcn", "--attack", "dice", "--mode", "poisoning"]);
+    assert_eq!(poisoned["fits"], 4, "a model of the clean graph and one of the poisoned, twice");
+
+    let certify = of(&["certify", "--model", "gcn", "--method", "smoothing", "--samples", "100", "--selection", "10"]);
+    assert_eq!((&certify["cells"][0]["passes"], &certify["epochs"]), (&220.0.into(), &40.into()), "{certify}");
+    let robustness = of(&["robustness", "--model", "gcn", "--epsilon", "1,2,3", "--samples", "5"]);
+    assert_eq!(robustness["cells"][0]["passes"], 30.0, "{robustness}");
+    let advise = of(&["advise"]);
+    let advised: Vec<&str> = advise["cells"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    assert_eq!(advised[..3], ["plain", "mlp, without edges", "cgso"], "{advise}");
+    assert!(advise["seconds"].as_f64().unwrap() > 0.0);
+
+    let shown = text(&[&["robustness", "--model", "gcn"][..], &on].concat());
+    assert!(shown.starts_with("robustness on karate would fit 2 models, 40 epochs in all"), "{shown}");
+    assert!(shown.contains("without the bounds; nothing was run"), "{shown}");
+    let e = refusal(&[&["axes", "--model", "gcn", "--print-spec"][..], &on].concat());
+    assert!(e.contains("--print-spec") && e.contains("--dry-run"), "{e}");
+}

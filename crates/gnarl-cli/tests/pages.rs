@@ -8,7 +8,8 @@ fn a_trained_model_has_a_page() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("model.html");
     let name = file.to_str().unwrap();
-    let report = json(&["train", "--data", "karate", "--model", "gcn", "--epochs", "12", "--runs", "2", "--page", name]);
+    let report =
+        json(&["train", "--data", "karate", "--model", "gcn", "--epochs", "12", "--runs", "2", "--page", name]);
     assert_eq!(report["written"][0], name);
     let page = std::fs::read_to_string(&file).unwrap();
     assert!(page.contains("<title>karate, as gcn sees it</title>"));

@@ -299,6 +299,18 @@ fn two_downloads_of_one_file_do_not_mix() {
     assert!(e.contains("another download of this file is under way"), "{e}");
 }
 
+/// Killed between unpacking and tidying up, an earlier call left its archive: nobody else will.
+#[test]
+fn what_is_there_needs_no_archive_any_more() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir_all(dir.path().join("tu/X")).unwrap();
+    fs::write(dir.path().join("tu/X/X_A.txt"), "1, 2\n").unwrap();
+    fs::write(dir.path().join("tu/X.zip.part"), "packed").unwrap();
+    let server = Server::start(vec![]);
+    assert_eq!(fetch(server.zip("tu/X", &["X_A.txt"]), dir.path()).unwrap().state, State::Present);
+    assert_eq!(files_in(dir.path()), ["tu/X/X_A.txt"]);
+}
+
 #[test]
 fn progress_counts_every_byte_once() {
     #[derive(Default)]
@@ -389,4 +401,118 @@ fn what_is_no_archive_is_said() {
     let e = fetch(server.zip("tu/X", &["X_A.txt"]), dir.path()).unwrap_err().to_string();
     assert!(e.contains("not a readable zip"), "{e}");
     assert!(files_in(dir.path()).is_empty());
+}
+
+/// Sends a file and an archive as slowly as it is told to, from wherever it is asked, to whoever may be gone in the next moment.
+fn slow_server(file: Vec<u8>, archive: Vec<u8>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let (mut path, mut from) = (String::new(), 0);
+            for line in BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok) {
+                match line.to_lowercase().strip_prefix("range: bytes=") {
+                    Some(range) => from = range.trim_end_matches('-').parse().unwrap(),
+                    None if line.starts_with("GET ") => path = line,
+                    None if line.is_empty() => break,
+                    None => (),
+                }
+            }
+            let body = if path.contains("archive") { &archive } else { &file };
+            let total = body.len();
+            let head = match from {
+                0 => format!("HTTP/1.1 200 OK\r\nContent-Length: {total}\r\n"),
+                _ if from >= total => format!(
+                    "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\nContent-Range: bytes */{total}\r\n"
+                ),
+                _ => format!(
+                    "HTTP/1.1 206 Partial Content\r\nContent-Length: {}\r\nContent-Range: bytes {from}-{}/{total}\r\n",
+                    total - from,
+                    total - 1
+                ),
+            };
+            let _ = stream.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes());
+            for piece in body[from.min(total)..].chunks(100) {
+                if stream.write_all(piece).is_err() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    });
+    port
+}
+
+const MEMBERS: [&str; 3] = ["X_A.txt", "X_graph_indicator.txt", "raw/deep.txt"];
+
+/// What the child of [`downloads_survive_kills`] downloads: by this name and port.
+fn slow_file(kind: &str, port: u16) -> RemoteFile {
+    let url = Box::leak(format!("http://127.0.0.1:{port}/{kind}").into_boxed_str());
+    match kind {
+        "archive" => RemoteFile { url, path: "tu/X", sha256: None, unpack: Some(Unpack::Zip { members: &MEMBERS }) },
+        _ => RemoteFile { url, path: "a/file.bin", sha256: Some(content().1), unpack: None },
+    }
+}
+
+const CHILD: &str = "GNARL_TEST_DOWNLOADS";
+
+/// No test of its own: what [`downloads_survive_kills`] starts, and kills.
+#[test]
+fn a_process_that_downloads() {
+    let Ok(what) = std::env::var(CHILD) else { return };
+    let [kind, port, dir] = what.splitn(3, ' ').collect::<Vec<_>>()[..] else { panic!("{what}") };
+    fetch(slow_file(kind, port.parse().unwrap()), Path::new(dir)).unwrap();
+}
+
+/// Killed again and again at moments of all kinds, a download goes on until it is there; before that, nothing is under its name. A few kills;
+/// `GNARL_KILLS=100` makes them a hundred of each kind.
+#[cfg(unix)]
+#[test]
+fn downloads_survive_kills() {
+    let wanted: usize = std::env::var("GNARL_KILLS").map_or(4, |count| count.parse().unwrap());
+    // Of such text a packed kilobyte is left of two.
+    let long: String = (0..300).map(|i| format!("{:016x}\n", gnarl_graph::random::mix(i))).collect();
+    let files: Vec<(String, &str)> = MEMBERS.iter().map(|name| (format!("X/{name}"), long.as_str())).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), *text)).collect();
+    let port = slow_server(content().0, zip_of(&files));
+    let mut members: Vec<String> = MEMBERS.iter().map(|name| format!("tu/X/{name}")).collect();
+    members.sort();
+    for (kind, expected) in [("file", vec!["a/file.bin".to_string()]), ("archive", members)] {
+        let (mut kills, mut too_late, mut whole) = (0, 0, 0);
+        let mut tries = 0u64;
+        while kills < wanted {
+            let dir = tempfile::tempdir().unwrap();
+            // Up to three kills, then it is let go.
+            for turn in 0..4 {
+                let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", "a_process_that_downloads"])
+                    .env(CHILD, format!("{kind} {port} {}", dir.path().display()))
+                    .stdout(std::process::Stdio::null())
+                    .stderr(std::process::Stdio::null())
+                    .spawn()
+                    .unwrap();
+                if turn < 3 && kills < wanted {
+                    tries += 1;
+                    std::thread::sleep(Duration::from_millis(gnarl_graph::random::mix(tries) % 180));
+                    too_late += usize::from(child.try_wait().unwrap().is_some());
+                    kills += usize::from(child.try_wait().unwrap().is_none());
+                    let _ = child.kill();
+                }
+                let _ = child.wait().unwrap();
+                let found = files_in(dir.path());
+                let there = expected.iter().filter(|name| found.contains(name)).count();
+                assert!(there == 0 || there == expected.len(), "half of an archive: {found:?}");
+            }
+            assert_eq!(files_in(dir.path()), expected, "something else is left");
+            for name in &expected {
+                let bytes = fs::read(dir.path().join(name)).unwrap();
+                assert!(bytes == if kind == "archive" { long.as_bytes().to_vec() } else { content().0 }, "{name}");
+            }
+            whole += 1;
+        }
+        println!(
+            "killed | download of {} {kind} | {kills} | {too_late} | {whole} went on and were whole |",
+            if kind == "file" { "a" } else { "an" }
+        );
+    }
 }

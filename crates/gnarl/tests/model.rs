@@ -163,6 +163,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("lr-step", "1:0.5"),
     ("keep", "last"),
     ("patience", "1"),
+    ("class-weights", "1,3"),
     ("centrality", "core"),
     ("init", "L"),
     ("policy", "confidence"),

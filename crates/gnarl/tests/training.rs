@@ -9,8 +9,12 @@ use gnarl::nn::{Network, NetworkConfig};
 use gnarl::operator::Prepared;
 use gnarl::prelude::*;
 use gnarl::study::train::TrainStudy;
-use gnarl::train::{Watch, predict};
-use gnarl_graph::Benchmark;
+use gnarl::train::{ClassWeights, Watch, predict};
+use gnarl_graph::dataset::Task;
+use gnarl_graph::metrics::ClassScores;
+use gnarl_graph::random::stream;
+use gnarl_graph::{Benchmark, DenseMatrix};
+use rand::RngExt;
 use support::{bytes, embedded, on_graph, on_threads, small, test_accuracy};
 
 fn gcn() -> Model {
@@ -194,4 +198,97 @@ fn renaming_nodes_renames_predictions() {
             }
         }
     }
+}
+
+fn weighed(how: &str) -> Model {
+    let mut model = gcn();
+    model.training.class_weights = Some(how.parse::<ClassWeights>().unwrap());
+    model
+}
+
+/// A ring for each remainder of 15, one of them the rare class, joined to one another, and features that are more noise than class.
+fn lopsided(seed: u64) -> SplitData {
+    const NODES: u32 = 2700;
+    let is_rare = |u: u32| u.is_multiple_of(15);
+    let edges = (0..NODES).flat_map(|u| [(u, (u + 15) % NODES), (u, (7 * u + 1) % NODES)]);
+    let rng = &mut stream(seed, "a rare class", 0);
+    let mut row = |u: u32| [(); 4].map(|()| f32::from(u8::from(is_rare(u))) * 0.4 + rng.random_range(-1f32..1.0));
+    let features = DenseMatrix::new(NODES as usize, 4, (0..NODES).flat_map(&mut row).collect()).unwrap();
+    let labels = Labels::new((0..NODES).map(|u| Some(u32::from(is_rare(u)))).collect(), 2).unwrap();
+    let graph = Graph::from_edges(NODES as usize, edges).unwrap().0;
+    let graph = graph.with_features(Features::Dense(features)).unwrap().with_labels(labels).unwrap();
+    let part = |of: u32| (0..NODES).filter(|u| u / 15 % 3 == of).collect::<Vec<_>>();
+    let split = Split::new("by blocks", part(0), part(1), part(2)).unwrap();
+    SplitData { name: "lopsided".into(), content: Content::Graph(graph), split }
+}
+
+/// Balanced accuracy on the test items, and the share of the rare class that is found.
+fn found(model: &Model, on: &SplitData) -> [f64; 2] {
+    let predictions = model.fit(on, 1).unwrap().predict(&on.content).unwrap();
+    let labels = on.content.labels().unwrap();
+    let (truth, answers): (Vec<u32>, Vec<u32>) =
+        on.split.test().iter().map(|&u| (labels.get(u).unwrap(), predictions.classes[u as usize])).unzip();
+    let scores = ClassScores::new(&truth, &answers, None, 2).unwrap();
+    [scores.balanced_accuracy, scores.classes[1].recall]
+}
+
+#[test]
+fn a_rare_class_is_found_where_classes_are_balanced() {
+    for seed in [1, 2, 3] {
+        let on = lopsided(seed);
+        let [[plain, rarely], [balanced, often]] = [gcn(), weighed("balanced")].map(|model| found(&model, &on));
+        println!("seed {seed}: {rarely} of the rare class, balanced {often}; balanced accuracy {plain}, {balanced}");
+        assert!(often > rarely + 0.2, "seed {seed}: {rarely} of the rare class, balanced {often}");
+        assert!(balanced > plain + 0.05, "seed {seed}: balanced accuracy {plain}, balanced {balanced}");
+    }
+}
+
+/// Weights are by proportion: those of `balanced`, written out ten times as large, make the same model but for rounding.
+#[test]
+fn balanced_weights_are_those_of_the_training_nodes() {
+    let on = lopsided(1);
+    let labels = on.content.labels().unwrap();
+    let count = |class| on.split.train().iter().filter(|&&u| labels.get(u) == Some(class)).count() as f64;
+    let written = weighed(&format!("{},{}", 10.0 / count(0), 10.0 / count(1)));
+    let curve = |model: Model| model.epochs(5).fit(&on, 1).unwrap().report().trained[0].curve.clone();
+    for (a, b) in curve(weighed("balanced")).iter().zip(curve(written)) {
+        assert!((a.loss - b.loss).abs() < 1e-4, "{a:?} against {b:?}");
+    }
+}
+
+/// On sampled neighbourhoods, with exits and on sets, too; every option's effect is the business of `tests/model.rs`.
+#[test]
+fn class_weights_reach_every_way_of_training() {
+    let on = lopsided(1);
+    let mut sampled = gcn().epochs(20);
+    sampled.training.batch_nodes = Some(200);
+    for model in [sampled, gcn().epochs(20).depth(Exits::st(2)), gcn().epochs(20).depth(Exits::alm(2))] {
+        let mut balanced = model;
+        balanced.training.class_weights = Some(ClassWeights::Balanced);
+        let [[_, rarely], [_, often]] = [model, balanced].map(|model| found(&model, &on));
+        assert!(often > rarely + 0.2, "{:?}: {rarely}, balanced {often}", model.depth);
+    }
+}
+
+#[test]
+fn class_weights_are_refused_where_nothing_would_weigh() {
+    let fail = |model: Model, task| model.plan(task).unwrap_err().to_string();
+    let balanced = weighed("balanced");
+    let learners = Model { backbone: Backbone::AdaGcn, ..balanced };
+    assert_eq!(
+        fail(learners, Task::Node),
+        "class-weights: adagcn has a weight for each node of its own, by who got it wrong"
+    );
+    for name in ["manifold-mixup", "submix", "geomix", "g-mixup", "retrain", "gratin"] {
+        let augment: Augment = name.parse().unwrap();
+        let e = fail(balanced.augment(augment), Task::Graph);
+        assert!(e.starts_with("class-weights: ") && e.contains(name) && !e.contains('\n'), "{e}");
+    }
+    let e = weighed("1,2,3").fit(&lopsided(1), 1).unwrap_err().to_string();
+    assert_eq!(e, "class-weights: 3 weights for 2 classes; give one for each");
+    // Written down as `none`, they are as if nobody had said anything.
+    assert_eq!(weighed("none").plan(Task::Node).unwrap(), gcn().plan(Task::Node).unwrap());
+    let text = balanced.to_toml().unwrap();
+    assert!(text.contains("class-weights = \"balanced\""), "{text}");
+    assert_eq!(Model::from_toml(&text).unwrap(), balanced);
 }

@@ -11,6 +11,7 @@ use gnarl::train::Watch;
 use gnarl_graph::dataset::Task;
 use serde::Serialize;
 
+use super::dry_run::{DryRun, Instead};
 use super::model::ModelArgs;
 use super::train::SpecReport;
 use crate::global::Global;
@@ -26,6 +27,9 @@ pub struct AdviseArgs {
     /// Fits of each choice to each part of the data, each with its own seed
     #[arg(long, default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000))]
     pub runs: usize,
+    /// Print what would be run and about how long it would take, by a few epochs of each model; run nothing
+    #[arg(long, conflicts_with = "print_spec")]
+    pub dry_run: bool,
     /// Write the model advised as TOML to this file, for --spec of other commands
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
@@ -47,15 +51,21 @@ pub struct AdviceReport {
 }
 
 /// Looks at the data, tries choices and reports.
-pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<output::Either<SpecReport, AdviceReport>> {
+pub fn run(global: &Global, args: &AdviseArgs) -> anyhow::Result<output::Either<Instead, AdviceReport>> {
     let (data, benchmark) = args.model.benchmark(global, 1)?;
     let task = benchmark.content.task();
     let usual = if task == Task::Node { Backbone::Gcn } else { Backbone::Gin };
     let model = args.model.or_model(usual).model(&data.name, task)?;
     if args.model.print_spec {
-        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(&model, task)?)));
     }
     let study = AdviseStudy { model, runs: args.runs, seed: global.seed };
+    if args.dry_run {
+        let choices = study.choices(&benchmark.first())?;
+        let left_out = "what is joined once something helps".to_string();
+        let planned = DryRun::new(global, "advise", &benchmark, &choices, Some(left_out))?;
+        return Ok(output::Either::Left(output::Either::Right(planned)));
+    }
     let choices = study.num_choices(task);
     let bar = progress::steps(&format!("choices on {}", data.name), choices as u64);
     let watch = Watch::stopped_by(interrupt::flag());

@@ -15,6 +15,7 @@ use gnarl::study::attack::{
     AttackResult, AttackRun, AttackStudy, DefendedReport, GivenStudy, Known, Mode, Targets, attacked_part,
 };
 use gnarl::study::attack_compare::targets_of;
+use gnarl::study::forecast::Planned;
 use gnarl::study::portrait::walk_along;
 use gnarl::thesis::Recipe;
 use gnarl::train::{Watch, median};
@@ -25,6 +26,7 @@ use gnarl_graph::{Benchmark, Dataset, Error, Graph};
 use serde::Serialize;
 
 use super::attack_compare::CompareReport;
+use super::dry_run::{DryRun, Instead};
 use super::model::{ModelArgs, ProtocolName};
 use super::model_page;
 use super::train::SpecReport;
@@ -65,6 +67,9 @@ pub struct AttackArgs {
     /// Of several models or budgets: write the table as STEM.csv and draw it as STEM.svg and STEM.png
     #[arg(long, value_name = "STEM", help_heading = "The attack")]
     pub plot: Option<PathBuf>,
+    /// Print what would be run and about how long it would take, by a few epochs of each model; run nothing
+    #[arg(long, conflicts_with = "print_spec", help_heading = "The attack")]
+    pub dry_run: bool,
     /// What the attacker takes for the classes of items that are not for training: true, or predicted by the model looked into
     #[arg(long, value_name = "KIND", default_value = "true", help_heading = "The attack")]
     pub labels: Known,
@@ -204,7 +209,7 @@ pub struct AttackReport {
 }
 
 /// One of the things that the command may print.
-pub type Printed = Either<SpecReport, Either<AttackReport, CompareReport>>;
+pub type Printed = Either<Instead, Either<AttackReport, CompareReport>>;
 
 /// Trains, attacks and reports.
 pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
@@ -243,7 +248,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
     match (&args.on, &attacks[..]) {
         (Some(file), _) => study.on_given(file),
         (None, [attack]) if args.model.model.len() < 2 => study.one(*attack),
-        (None, _) => Ok(Either::Right(Either::Right(study.compare(attacks)?))),
+        (None, _) => study.compare(attacks),
     }
 }
 
@@ -262,6 +267,27 @@ impl Asked<'_> {
         self.args.transfer.or(self.args.surrogate.then_some(Backbone::Gcn))
     }
 
+    /// What `--dry-run` says: each model under each attack, or on the graph that was given.
+    pub fn would_run(&self, models: &[(String, Model)], attacks: &[Attack]) -> anyhow::Result<Printed> {
+        // Where the graph is poisoned, a second model is trained on it.
+        let poisons = self.args.mode == Mode::Poisoning;
+        let mut cells = Vec::new();
+        for (name, model) in models {
+            let names: Vec<String> = match attacks {
+                [] => vec![name.clone()],
+                _ => attacks.iter().map(|attack| format!("{name}, {}", named(attack))).collect(),
+            };
+            let fits = self.runs * if poisons { 2 } else { 1 };
+            cells.extend(names.into_iter().map(|name| Planned { name, model: Ok(*model), fits, passes: 0.0 }));
+        }
+        let left_out = match self.transfer() {
+            Some(surrogate) => format!("the attacks and the {surrogate} that they look into"),
+            None => "the attacks".to_string(),
+        };
+        let planned = DryRun::new(self.global, "attack", self.benchmark, &cells, Some(left_out))?;
+        Ok(Either::Left(Either::Right(planned)))
+    }
+
     /// One model and one attack.
     fn one(&self, attack: Attack) -> anyhow::Result<Printed> {
         let Self { args, global, data, benchmark, runs, .. } = *self;
@@ -270,7 +296,7 @@ impl Asked<'_> {
         let settle = |model: Model| model.inference(model.inference.on(attacked_part(&attack)));
         let model = args.model.model_with(&data.name, task, settle)?;
         if args.model.print_spec {
-            return Ok(Either::Left(SpecReport::new(&model, task)?));
+            return Ok(Either::Left(Either::Left(SpecReport::new(&model, task)?)));
         }
         let study = AttackStudy {
             model,
@@ -283,6 +309,9 @@ impl Asked<'_> {
             seed: global.seed,
         };
         study.check()?;
+        if args.dry_run {
+            return self.would_run(&[(model.backbone.to_string(), model)], &[attack]);
+        }
         let label = format!("{attack} against {} on {}", model.backbone, data.name);
         let bar = progress::steps(&label, study.epochs(benchmark)?);
         let result = study.run(benchmark, &Watch::new(&|_, _| bar.inc(1), interrupt::flag()))?;
@@ -317,7 +346,10 @@ impl Asked<'_> {
         let attacked = gnarl_graph::dataset::attacked::read_onto(graph, file)?;
         let model = args.model.model(&data.name, Task::Node)?;
         if args.model.print_spec {
-            return Ok(Either::Left(SpecReport::new(&model, Task::Node)?));
+            return Ok(Either::Left(Either::Left(SpecReport::new(&model, Task::Node)?)));
+        }
+        if args.dry_run {
+            return self.would_run(&[(model.backbone.to_string(), model)], &[]);
         }
         let study = GivenStudy { model, mode: args.mode, runs, seed: global.seed };
         let epochs = model.plan(Task::Node)?.training.epochs as u64;
@@ -378,6 +410,11 @@ impl Asked<'_> {
             runs: result.runs,
         })))
     }
+}
+
+/// An attack with its budget.
+fn named(attack: &Attack) -> String {
+    attack.budget().map_or_else(|_| attack.to_string(), |budget| format!("{attack}, {budget}"))
 }
 
 /// The most memory that this process has had, where the system says so.

@@ -13,9 +13,9 @@ use gnarl_graph::Error;
 use gnarl_graph::dataset::Task;
 use serde::Serialize;
 
-use super::attack::{Asked, peak_bytes};
+use super::attack::{Asked, Printed, peak_bytes};
 use crate::interrupt::{self, Interrupted};
-use crate::output::{self, Report, real};
+use crate::output::{self, Either, Report, real};
 use crate::plot::{self, Line, LineChart, Point};
 use crate::progress;
 
@@ -47,7 +47,7 @@ pub struct CompareReport {
 
 impl Asked<'_> {
     /// Every model at every budget; of one graph an MLP besides, which no edge misleads.
-    pub fn compare(&self, attacks: Vec<Attack>) -> anyhow::Result<CompareReport> {
+    pub fn compare(&self, attacks: Vec<Attack>) -> anyhow::Result<Printed> {
         let Asked { args, global, data, benchmark, runs, .. } = *self;
         if args.write.is_some() || args.model.print_spec {
             let what = "one model and one budget are written; name one of each";
@@ -75,6 +75,9 @@ impl Asked<'_> {
         }
         for (_, model) in &models {
             model.plan(task)?;
+        }
+        if args.dry_run {
+            return self.would_run(&models, &attacks);
         }
         let start = std::time::Instant::now();
         let comparison = Comparison {
@@ -118,7 +121,7 @@ impl Asked<'_> {
         if let Some(stem) = &args.plot {
             report.write(stem)?;
         }
-        Ok(report)
+        Ok(Either::Right(Either::Right(report)))
     }
 }
 

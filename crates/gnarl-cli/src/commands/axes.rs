@@ -12,6 +12,7 @@ use gnarl_graph::dataset::Task;
 use gnarl_graph::metrics::{PairedDifference, paired_difference};
 use serde::Serialize;
 
+use super::dry_run::{DryRun, Instead};
 use super::model::ModelArgs;
 use super::train::SpecReport;
 use crate::global::Global;
@@ -40,6 +41,9 @@ pub struct AxesArgs {
     /// Runs of one graph, each with its own seed and, where there are several, its own split; of a set, folds
     #[arg(long, default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(2..=100_000))]
     pub runs: usize,
+    /// Print what would be run and about how long it would take, by a few epochs of each model; run nothing
+    #[arg(long, conflicts_with = "print_spec")]
+    pub dry_run: bool,
     /// Write the table as Markdown to this file, anew after every row
     #[arg(long, value_name = "FILE")]
     pub write: Option<PathBuf>,
@@ -65,14 +69,14 @@ pub struct AxesReport {
 }
 
 /// Runs every combination and reports.
-pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<SpecReport, AxesReport>> {
+pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<Instead, AxesReport>> {
     let attacks = args.attack.iter().map(|text| attack(text, args.budget.as_deref()));
     let attacks = attacks.collect::<gnarl_graph::Result<Vec<Attack>>>()?;
     let (data, benchmark) = args.model.benchmark(global, args.runs)?;
     let task = benchmark.content.task();
     let model = args.model.model(&data.name, task)?;
     if args.model.print_spec {
-        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(&model, task)?)));
     }
     let which = match (args.alone, args.no_pairs) {
         (true, _) => Which::Alone,
@@ -80,6 +84,11 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<Sp
         (false, false) => Which::Everything,
     };
     let study = AxesStudy { model, runs: args.runs, seed: global.seed, attacks: attacks.clone(), which };
+    if args.dry_run {
+        let left_out = (!attacks.is_empty()).then(|| "the attacks".to_string());
+        let planned = DryRun::new(global, "axes", &benchmark, &study.planned(&benchmark), left_out)?;
+        return Ok(output::Either::Left(output::Either::Right(planned)));
+    }
     let asked = study.combinations(task).len();
     let bar = progress::steps(&format!("axes on {}", data.name), asked as u64);
     let watch = Watch::stopped_by(interrupt::flag());

@@ -8,17 +8,18 @@ use clap::builder::RangedU64ValueParser;
 use gnarl::model::Model;
 use gnarl::perturb::Norm;
 use gnarl::robustness::certify::{Noise, Rule, Scope, Threat};
-use gnarl::study::Accuracy;
 use gnarl::study::certify::{
     Asked, Attempts, Cell, Certificate, Certified, CertifyStudy, CertifyWatch, Method, Radius, SmoothingSettings,
     Survived, Target, binarised,
 };
+use gnarl::study::{Accuracy, forecast};
 use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
 use gnarl_graph::dataset::Task;
 use gnarl_graph::{Content, Error, GraphSet};
 use serde::Serialize;
 
+use super::dry_run::{DryRun, Instead};
 use super::model::{ModelArgs, ProtocolName};
 use super::train::SpecReport;
 use crate::global::Global;
@@ -102,6 +103,9 @@ pub struct CertifyArgs {
     /// Runs, each a network of its own; of a set, folds
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
+    /// Print what would be run and about how long it would take, by a few epochs of each model; run nothing
+    #[arg(long, conflicts_with = "print_spec")]
+    pub dry_run: bool,
     /// Write the shares to STEM.csv, STEM.svg and STEM.png; of smoothing by flips a heat map, and its edges as STEM-curves.svg and .png
     #[arg(long, value_name = "STEM")]
     pub output: Option<PathBuf>,
@@ -331,7 +335,7 @@ impl CertifyArgs {
 }
 
 /// Fits, then certifies.
-pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecReport, CertifyReport>> {
+pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<Instead, CertifyReport>> {
     // A wrong option should not wait for the data.
     args.certificates(args.target(None), Task::Node)?;
     let (data, mut benchmark) = args.model.benchmark(global, args.runs)?;
@@ -356,7 +360,7 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecRep
         None => model,
     })?;
     if args.model.print_spec {
-        return Ok(Either::Left(SpecReport::new(&model, task)?));
+        return Ok(Either::Left(Either::Left(SpecReport::new(&model, task)?)));
     }
     let plan = model.plan(task)?;
     let mut refused = Vec::new();
@@ -384,6 +388,15 @@ pub fn run(global: &Global, args: &CertifyArgs) -> anyhow::Result<Either<SpecRep
         seed: global.seed,
     };
     study.check()?;
+    if args.dry_run {
+        let passes = forecast::passes(&benchmark.content, study.samples(&benchmark));
+        let methods: Vec<String> = study.certificates.iter().map(|c| c.method().to_string()).collect();
+        let name = format!("{}, {}", model.backbone, methods.join(" and "));
+        let cell = forecast::Planned { name, model: Ok(model), fits: args.runs, passes };
+        let left_out = "certificates that draw no samples, and attacks".to_string();
+        let planned = DryRun::new(global, "certify", &benchmark, &[cell], Some(left_out))?;
+        return Ok(Either::Left(Either::Right(planned)));
+    }
     let bar = progress::steps(
         &format!("{} on {}", model.backbone, data.name),
         study.epochs(&benchmark)? + study.samples(&benchmark),

@@ -11,6 +11,7 @@ mod classes;
 pub mod cluster;
 pub mod data;
 pub mod demo;
+mod dry_run;
 pub mod energy;
 pub mod explore;
 pub mod growth;

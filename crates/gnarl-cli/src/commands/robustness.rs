@@ -9,14 +9,15 @@ use gnarl::model::Model;
 use gnarl::perturb::{Ball, FlipLaw, Norm, Sampler};
 use gnarl::robustness::bounds::Distance;
 use gnarl::robustness::{Estimate, Region, Settings};
-use gnarl::study::Accuracy;
 use gnarl::study::robustness::{RadiusReport, RobustnessStudy, RobustnessWatch};
+use gnarl::study::{Accuracy, forecast};
 use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
 use gnarl_graph::dataset::Task;
 use gnarl_graph::{Content, Error};
 use serde::Serialize;
 
+use super::dry_run::{DryRun, Instead};
 use super::model::{ModelArgs, ProtocolName};
 use super::train::SpecReport;
 use crate::global::Global;
@@ -55,6 +56,9 @@ pub struct RobustnessArgs {
     /// Runs, each a network of its own; of a set, its first folds
     #[arg(long, default_value_t = 1, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: usize,
+    /// Print what would be run and about how long it would take, by a few epochs of each model; run nothing
+    #[arg(long, conflicts_with = "print_spec")]
+    pub dry_run: bool,
     /// Write the curve over the radii to STEM.csv, STEM.svg and STEM.png
     #[arg(long, value_name = "STEM")]
     pub output: Option<PathBuf>,
@@ -171,7 +175,7 @@ fn whole(epsilon: f64) -> gnarl_graph::Result<usize> {
 }
 
 /// Fits, then estimates and bounds at every radius.
-pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Either<SpecReport, RobustnessReport>> {
+pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Either<Instead, RobustnessReport>> {
     // A wrong option should not wait for the data.
     let asked = args.target.unwrap_or(Target::Features);
     args.settings(asked, global.seed)?;
@@ -193,12 +197,20 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Eit
         None => model,
     })?;
     if args.model.print_spec {
-        return Ok(output::Either::Left(SpecReport::new(&model, task)?));
+        return Ok(output::Either::Left(output::Either::Left(SpecReport::new(&model, task)?)));
     }
     let study = RobustnessStudy { model, settings, runs, seed: global.seed };
     let plan = model.plan(task)?;
     if let Content::Graph(graph) = &benchmark.content {
         study.settings.iter().try_for_each(|settings| settings.check(graph))?;
+    }
+    if args.dry_run {
+        let samples = study.samples(&benchmark);
+        let name = format!("{}, {} radii of {} samples", model.backbone, study.settings.len(), args.samples);
+        let passes = forecast::passes(&benchmark.content, samples);
+        let cell = forecast::Planned { name, model: Ok(model), fits: runs, passes };
+        let planned = DryRun::new(global, "robustness", &benchmark, &[cell], Some("the bounds".into()))?;
+        return Ok(output::Either::Left(output::Either::Right(planned)));
     }
     let total = study.epochs(&benchmark)? + study.samples(&benchmark);
     let bar = progress::steps(&format!("{} on {}", model.backbone, data.name), total);

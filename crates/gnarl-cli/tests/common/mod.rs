@@ -1,6 +1,7 @@
 //! What every test of the command line needs.
 #![allow(dead_code, unused_imports, reason = "each test file uses some of it")]
 
+use std::fmt::Write;
 use std::path::Path;
 
 use assert_cmd::Command;
@@ -78,6 +79,36 @@ pub fn write_rings(folder: &Path, classes: &[(&str, usize)], size: usize) {
     std::fs::write(folder.join("edges.csv"), edges).unwrap();
     std::fs::write(folder.join("labels.csv"), labels).unwrap();
     std::fs::write(folder.join("features.csv"), features).unwrap();
+}
+
+/// Writes `count` cycles and stars in turn as the set `name`, classes 1 and -1 in blocks as TU files have them.
+pub fn write_set(dir: &Path, name: &str, count: usize, node_labels: bool) {
+    let folder = dir.join("tu").join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(dir.join("tu/splits")).unwrap();
+    let [mut arcs, mut indicator, mut labels, mut nodes] = [const { String::new() }; 4];
+    let mut first = 1;
+    for g in 0..count {
+        let (n, is_cycle) = (4 + g % 5, 2 * g < count);
+        for u in 0..n {
+            let other = if is_cycle { (u + 1) % n } else { 0 };
+            if u != other {
+                writeln!(arcs, "{}, {}\n{}, {}", first + u, first + other, first + other, first + u).unwrap();
+            }
+            writeln!(indicator, "{}", g + 1).unwrap();
+            writeln!(nodes, "{}", if u == 0 && !is_cycle { 7 } else { 3 }).unwrap();
+        }
+        writeln!(labels, "{}", if is_cycle { 1 } else { -1 }).unwrap();
+        first += n;
+    }
+    let write = |part: &str, text: &str| std::fs::write(folder.join(format!("{name}_{part}.txt")), text).unwrap();
+    write("A", &arcs);
+    write("graph_indicator", &indicator);
+    write("graph_labels", &labels);
+    if node_labels {
+        write("node_labels", &nodes);
+    }
+    std::fs::write(dir.join(format!("tu/splits/{name}_splits.json")), "[]").unwrap();
 }
 
 /// The header of a saved model, and where its data begins.

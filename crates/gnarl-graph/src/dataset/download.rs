@@ -106,13 +106,17 @@ impl Downloader {
 
     fn fetch_one(&self, file: &RemoteFile, data_dir: &Path, progress: &dyn Progress) -> Result<Outcome> {
         let path = data_dir.join(file.path);
-        if let Some(verified) = is_present(file, data_dir)? {
-            return Ok(Outcome { path, state: State::Present, verified });
-        }
         let part = match file.unpack {
             None => with_suffix(&path, ".part"),
             Some(Unpack::Zip { .. }) => with_suffix(&path, ".zip.part"),
         };
+        if let Some(verified) = is_present(file, data_dir)? {
+            // A call that was killed before it tidied up may have left it, and nobody asks for it any more.
+            if part.is_file() && open_locked(&part).is_ok() {
+                let _ = fs::remove_file(&part);
+            }
+            return Ok(Outcome { path, state: State::Present, verified });
+        }
         let folder = part.parent().expect("a joined path has a parent");
         fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         let bytes = self.download(file, &part, progress).inspect_err(|_| remove_if_empty(&part))?;

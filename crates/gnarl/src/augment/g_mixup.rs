@@ -54,6 +54,10 @@ impl Augmentation for GMixup {
     fn transform(&self) -> Option<(&dyn GraphTransform, Copies)> {
         Some((self, self.copies))
     }
+
+    fn mixes_classes(&self) -> bool {
+        true
+    }
 }
 
 impl GraphTransform for GMixup {

@@ -74,6 +74,10 @@ impl Augmentation for GeoMix {
     fn transform(&self) -> Option<(&dyn GraphTransform, Copies)> {
         Some((self, self.copies))
     }
+
+    fn mixes_classes(&self) -> bool {
+        true
+    }
 }
 
 impl GraphTransform for GeoMix {

@@ -96,6 +96,11 @@ pub trait Augmentation {
         None
     }
 
+    /// Whether an item may be of two classes, each with a share.
+    fn mixes_classes(&self) -> bool {
+        self.mixup().is_some()
+    }
+
     /// The head it trains after the whole network.
     fn fresh_head(&self) -> Option<FreshHead> {
         None

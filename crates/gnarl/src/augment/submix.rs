@@ -57,6 +57,10 @@ impl Augmentation for SubMix {
     fn transform(&self) -> Option<(&dyn GraphTransform, Copies)> {
         Some((self, self.copies))
     }
+
+    fn mixes_classes(&self) -> bool {
+        true
+    }
 }
 
 impl GraphTransform for SubMix {

@@ -146,7 +146,7 @@ impl Learner<'_> {
     fn log_changes(&self) -> Result<Vec<f64>> {
         let weights = self.network.params().weights()?.detached();
         let scores = self.scores(&self.train_on, &Pass::evaluation(&weights))?.to_vec2::<f32>()?;
-        let Targets { items, classes } = &self.train_on.targets;
+        let Targets { items, classes, .. } = &self.train_on.targets;
         let pairs = items.iter().zip(classes.iter());
         Ok(pairs.map(|(&item, &class)| log_change(&scores[item as usize], class as usize)).collect())
     }
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn the_weighted_loss_by_hand() {
         let scores = Tensor::new(&[[0f32, 0.0, 0.0], [101.0, 101.0, 90.0], [3f32.ln(), 0.0, -100.0]], &Device::Cpu);
-        let targets = Targets { items: Arc::new(vec![1, 2]), classes: Arc::new(vec![0, 1]) };
+        let targets = Targets { items: Arc::new(vec![1, 2]), classes: Arc::new(vec![0, 1]), weights: None };
         let loss = weighted_cross_entropy(&scores.unwrap(), &targets, &[0.25, 0.75]).unwrap();
         let expected = 7.0 * 2f32.ln() / 4.0;
         assert!((loss.to_scalar::<f32>().unwrap() - expected).abs() < 1e-4);

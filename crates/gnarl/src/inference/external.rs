@@ -58,24 +58,7 @@ impl Classifier for External {
         let mut process = self.process.lock().unwrap_or_else(|e| e.into_inner());
         let (rows, classes) = (graph.num_nodes(), self.num_classes);
         let answer: Scores = process.ask(&self.name, &request(graph), rows.saturating_mul(classes))?;
-        if answer.scores.len() != rows {
-            let what = format!("it gave {} rows of scores for {rows} nodes", answer.scores.len());
-            return Err(process.fails(&self.name, &what));
-        }
-        for (node, row) in answer.scores.iter().enumerate() {
-            if row.len() != classes {
-                let what = format!("it gave {} scores for node {node}, {classes} classes were promised", row.len());
-                return Err(process.fails(&self.name, &what));
-            }
-            if let Some(score) = row.iter().flatten().find(|score| score.is_nan()) {
-                return Err(process.fails(&self.name, &format!("it gave the score {score} for node {node}")));
-            }
-            if row.iter().any(Option::is_none) {
-                let what = format!("it gave a score that is not a number for node {node}");
-                return Err(process.fails(&self.name, &what));
-            }
-        }
-        let scores = answer.scores.into_iter().flatten().flatten().collect();
+        let scores = answer.checked(rows, classes).map_err(|what| process.fails(&self.name, &what))?;
         Ok(DenseMatrix::new(rows, classes, scores)?)
     }
 }
@@ -89,6 +72,48 @@ struct Hello {
 struct Scores {
     /// `null` is how some programs write NaN.
     scores: Vec<Vec<Option<f32>>>,
+}
+
+impl Scores {
+    /// The scores one after the other, where there is a number for each node and class; else what is wrong.
+    fn checked(self, rows: usize, classes: usize) -> std::result::Result<Vec<f32>, String> {
+        if self.scores.len() != rows {
+            return Err(format!("it gave {} rows of scores for {rows} nodes", self.scores.len()));
+        }
+        for (node, row) in self.scores.iter().enumerate() {
+            if row.len() != classes {
+                return Err(format!("it gave {} scores for node {node}, {classes} classes were promised", row.len()));
+            }
+            if let Some(score) = row.iter().flatten().find(|score| score.is_nan()) {
+                return Err(format!("it gave the score {score} for node {node}"));
+            }
+            if row.iter().any(Option::is_none) {
+                return Err(format!("it gave a score that is not a number for node {node}"));
+            }
+        }
+        Ok(self.scores.into_iter().flatten().flatten().collect())
+    }
+}
+
+/// What a line says, or what is wrong with it.
+fn understood<T: for<'de> Deserialize<'de>>(line: &str) -> std::result::Result<T, String> {
+    // NaN and Infinity are no JSON, but many programs write them.
+    let value: serde_json::Value =
+        serde_json::from_str(&line.replace("NaN", "null")).map_err(|e| format!("its answer is not JSON: {e}"))?;
+    match value.get("error") {
+        Some(what) => Err(format!("it says: {what}")),
+        None => serde_json::from_value(value).map_err(|e| format!("its answer is not as agreed: {e}")),
+    }
+}
+
+/// Fuzzing: whatever a program may say, of three nodes and two classes.
+#[doc(hidden)]
+pub fn fuzz_answers(mut data: &[u8]) {
+    let longest = AtomicUsize::new(6 * BYTES_OF_NUMBER + SHORT_ANSWER);
+    while let Ok(Some(line)) = read_line(&mut data, &longest) {
+        let _ = understood::<Hello>(&line);
+        let _ = understood::<Scores>(&line).and_then(|scores| scores.checked(3, 2));
+    }
 }
 
 fn request(graph: &Graph) -> serde_json::Value {
@@ -234,15 +259,7 @@ impl Process {
             }
             Err(RecvTimeoutError::Disconnected) => return Err(self.fails(name, "it ended without an answer")),
         };
-        // NaN and Infinity are no JSON, but many programs write them.
-        let value: serde_json::Value = match serde_json::from_str(&line.replace("NaN", "null")) {
-            Ok(value) => value,
-            Err(e) => return Err(self.fails(name, &format!("its answer is not JSON: {e}"))),
-        };
-        if let Some(what) = value.get("error") {
-            return Err(self.fails(name, &format!("it says: {what}")));
-        }
-        serde_json::from_value(value).map_err(|e| self.fails(name, &format!("its answer is not as agreed: {e}")))
+        understood(&line).map_err(|what| self.fails(name, &what))
     }
 
     /// Ends the program and says what it said last.

@@ -13,7 +13,7 @@ use super::graph_data::GraphData;
 use crate::augment::ManifoldMixup;
 use crate::error::{Error, Result, TensorError};
 use crate::nn::{Batch, GraphClassifier, GraphModel, Head, Params, Pass, Weights};
-use crate::tensor::{DType, Device, GradStore, Tensor, Var, masked_cross_entropy};
+use crate::tensor::{DType, Device, GradStore, Tensor, Var};
 use crate::train::{
     Course, MixedIn, Targets, TrainConfig, Trained, Validation, Watch, follow, gradients, mixed_cross_entropy,
 };
@@ -147,14 +147,14 @@ fn side_by_side(
 
 /// All items in order, with their classes.
 fn targets(classes: &[u32]) -> Targets {
-    Targets { items: Arc::new((0..classes.len() as u32).collect()), classes: Arc::new(classes.to_vec()) }
+    Targets { items: Arc::new((0..classes.len() as u32).collect()), classes: Arc::new(classes.to_vec()), weights: None }
 }
 
 /// Validation loss and accuracy of scores; of several answers the sum of the losses and the mean accuracy, as on nodes.
 fn judged(answers: &[Tensor], targets: &Targets) -> Result<Validation> {
     let (mut loss, mut accuracy) = (0.0, 0.0);
     for scores in answers {
-        loss += masked_cross_entropy(scores, &targets.items, &targets.classes)?.to_scalar::<f32>()?;
+        loss += targets.cross_entropy(scores)?.to_scalar::<f32>()?;
         accuracy += targets.accuracy(scores)?;
     }
     Ok(Validation { loss, accuracy: accuracy / answers.len().max(1) as f64 })
@@ -199,8 +199,10 @@ pub fn train_classifier(
 ) -> Result<Trained> {
     check_batches(batch_size, on.graphs.len())?;
     let batch_size = batch_size.min(on.graphs.len());
+    let weights = config.class_weights.of(on.classes, model.num_classes())?;
+    let order = Vec::new();
     let mut course =
-        Graphs { model, on, validate_on, batch_size, seed, epoch: 0, order: Vec::new(), fresh: None, whole: None };
+        Graphs { model, on, validate_on, batch_size, weights, seed, epoch: 0, order, fresh: None, whole: None };
     follow(&mut course, config, seed, watch)
 }
 
@@ -231,6 +233,8 @@ struct Graphs<'a> {
     on: &'a TrainingSet<'a>,
     validate_on: &'a Evaluation,
     batch_size: usize,
+    /// What graphs count by their classes.
+    weights: Option<Arc<Vec<f32>>>,
     seed: u64,
     /// The epoch that was begun.
     epoch: usize,
@@ -294,8 +298,8 @@ impl Graphs<'_> {
             let mixed: Vec<MixedIn> = positions.iter().map(|&i| mixed[i as usize]).collect();
             return summed(&answers, |scores| Ok(mixed_cross_entropy(scores, &classes, &mixed)?));
         }
-        let targets = targets(&classes);
-        summed(&answers, |scores| Ok(masked_cross_entropy(scores, &targets.items, &targets.classes)?))
+        let targets = targets(&classes).weighing(&self.weights);
+        summed(&answers, |scores| Ok(targets.cross_entropy(scores)?))
     }
 
     /// Vectors mixed as Manifold-Mixup does, and their labels with them.
@@ -380,7 +384,7 @@ impl Course for Graphs<'_> {
     }
 
     fn validate(&self) -> Result<Validation> {
-        judged(&self.validate_on.answers(self.model)?, &self.validate_on.targets)
+        judged(&self.validate_on.answers(self.model)?, &self.validate_on.targets.clone().weighing(&self.weights))
     }
 }
 
@@ -495,8 +499,7 @@ impl Course for HeadCourse<'_> {
         let rows = &self.order[from..self.order.len().min(from + self.settings.batch_size)];
         let classes: Vec<u32> = rows.iter().map(|&i| self.on.classes[i as usize]).collect();
         let vectors = self.on.latent.index_select(&Tensor::from_slice(rows, rows.len(), &Device::Cpu)?, 0)?;
-        let targets = targets(&classes);
-        let loss = masked_cross_entropy(&self.head.forward(&vectors, pass)?, &targets.items, &targets.classes)?;
+        let loss = targets(&classes).cross_entropy(&self.head.forward(&vectors, pass)?)?;
         gradients(loss, pass)
     }
 
@@ -552,6 +555,7 @@ mod tests {
                 on,
                 validate_on,
                 batch_size,
+                weights: None,
                 seed: 1,
                 epoch: 1,
                 order,

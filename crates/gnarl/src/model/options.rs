@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::augment::Corruption;
 use crate::nn::{NetworkOption, Readout};
-use crate::train::{Keep, StepSchedule};
+use crate::train::{ClassWeights, Keep, StepSchedule};
 
 /// The shape of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -167,6 +167,9 @@ pub struct TrainingOptions {
     pub keep: Option<Keep>,
     /// Stop after this many epochs without a lower validation loss.
     pub patience: Option<usize>,
+    /// What training items count by their classes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_weights: Option<ClassWeights>,
     /// Of sets of graphs: graphs in a training step.
     pub batch_size: Option<usize>,
     /// Of one graph: training nodes in a step, on sampled neighbourhoods.
@@ -186,6 +189,11 @@ impl TrainingOptions {
         Setting::new("schedule", "EPOCHS:FACTOR", "multiply the learning rate by FACTOR every EPOCHS epochs, as in 50:0.6 [default: none; of sets of graphs 100:0.5]").flag("lr-step"),
         Setting::new("keep", "WHICH", "weights to keep: best-validation or last [default: best-validation]"),
         Setting::new("patience", "N", "stop after this many epochs without a lower validation loss"),
+        Setting::new(
+            "class-weights",
+            "HOW",
+            "what training items count by their classes: balanced, each class the same; or a weight for each, as in 1,5,2.5 [default: none]",
+        ),
         Setting::new("batch-size", "N", "of sets of graphs: graphs in a training step [default: 256]"),
         Setting::new(
             "batch-nodes",

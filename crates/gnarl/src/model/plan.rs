@@ -205,6 +205,7 @@ impl Model {
                 schedule: training.schedule,
                 keep: Some(training.keep),
                 patience: training.patience,
+                class_weights: Some(training.class_weights).filter(|weights| !weights.is_none()),
                 batch_size: (task == Task::Graph).then_some(batch_size),
                 batch_nodes: sampling.map(|sampling| sampling.batch_nodes),
                 fanout: sampling.map(|sampling| sampling.fanout),
@@ -318,6 +319,7 @@ fn training(model: &Model, network: &NetworkConfig, task: Task) -> TrainConfig {
     training.schedule = options.schedule.or(training.schedule);
     training.keep = options.keep.unwrap_or(training.keep);
     training.patience = options.patience.or(training.patience);
+    training.class_weights = options.class_weights.unwrap_or(training.class_weights);
     training
 }
 
@@ -391,6 +393,27 @@ fn refuse_sampling(model: &Model, task: Task) -> Result<()> {
     }
     if !matches!(model.defense, Defense::Nothing(_)) {
         return no(format!("{} makes another graph first; import that one", model.defense));
+    }
+    Ok(())
+}
+
+/// The sentence for what leaves no room for weights of classes.
+fn refuse_class_weights(model: &Model) -> Result<()> {
+    if model.training.class_weights.is_none_or(|weights| weights.is_none()) {
+        return Ok(());
+    }
+    let (augment, method) = (model.augment, model.augment.method());
+    let no = |why: String| Err(Error::setting("class-weights", why));
+    if model.backbone.has_learners() {
+        return no(format!("{} has a weight for each node of its own, by who got it wrong", model.backbone));
+    }
+    if method.mixes_classes() {
+        return no(format!("with {augment} an item is of two classes; take another augmentation"));
+    }
+    if method.fresh_head().is_some() {
+        return no(format!(
+            "{augment} trains a head again, which would not see them; its draws say how often a class is there"
+        ));
     }
     Ok(())
 }
@@ -550,6 +573,7 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
         }
     }
     refuse_sampling(model, task)?;
+    refuse_class_weights(model)?;
     match task {
         Task::Node => {
             let of_sets = [

@@ -53,6 +53,9 @@ impl SharedTraining {
         if plan.model.operator.candidates().len() > 1 {
             return Err(refused("workers train one model; name the initialisation of the operator"));
         }
+        if !plan.training.class_weights.is_none() {
+            return Err(refused("workers average over nodes, each of which counts the same; leave class-weights out"));
+        }
         let Some(labels) = graph.labels() else { return Err(refused("the graph has no labels to learn from")) };
         let scaling = plan.scalings(FeatureKind::of([graph].into_iter()))[0];
         let scaler = Scaler::fit(scaling, [graph].into_iter())?;

@@ -16,6 +16,7 @@ use rand::seq::SliceRandom;
 use serde::Serialize;
 
 use super::axes::{Switched, with_switched};
+use super::forecast::Planned;
 use super::train::{TrainResult, TrainStudy};
 use crate::error::{Error, Result};
 use crate::features::FeatureKind;
@@ -190,12 +191,37 @@ impl AdviseStudy {
         2 + Switched::all(task).len()
     }
 
+    /// What is tried whatever comes of it: the plain model, one without edges, and single choices, each as often as parts are held back times runs. Joined ones
+    /// follow from what helped.
+    pub fn choices(&self, on: &SplitData) -> Result<Vec<Planned>> {
+        let content = without_test_labels(&on.content, &on.split)?;
+        let labels = content.labels().ok_or_else(no_labels)?;
+        let fits = held_back(labels, &on.split, self.seed)?.len() * self.runs;
+        let one = |name: String, model: gnarl_graph::Result<Model>| Planned {
+            name,
+            model: model.map_err(|e| e.to_string()),
+            fits,
+            passes: 0.0,
+        };
+        let mut all = vec![one("plain".into(), Ok(self.model))];
+        if let Some(model) = self.without_edges() {
+            all.push(one(format!("{}, without edges", model.backbone), Ok(model)));
+        }
+        let switched = |choice: Switched| one(choice.choice.into(), with_switched(&self.model, &[choice]));
+        all.extend(Switched::all(content.task()).into_iter().map(switched));
+        Ok(all)
+    }
+
+    /// The control that passes no messages; none where the model itself does not.
+    fn without_edges(&self) -> Option<Model> {
+        let model = Model { features: self.model.features, ..Model::new(Backbone::Mlp) };
+        self.model.backbone.uses_operator().then_some(model)
+    }
+
     /// Looks at the data and tries, telling each choice as it is done.
     pub fn run(&self, on: &SplitData, watch: &Watch<'_>, mut on_done: impl FnMut(&Tried)) -> Result<Advice> {
         let content = without_test_labels(&on.content, &on.split)?;
-        let Some(labels) = content.labels() else {
-            return Err(GraphError::argument("advise", "the graph has no labels to learn from").into());
-        };
+        let labels = content.labels().ok_or_else(no_labels)?;
         let parts = held_back(labels, &on.split, self.seed)?;
         let looks = Looks::of(&content, labels, &on.split);
         let task = content.task();
@@ -271,11 +297,10 @@ impl Judge<'_> {
 
     /// The same without edges, for what they add; none where the model itself does without.
     fn without_edges(&self, plain: Option<&Judged>) -> Result<Option<Tried>> {
-        if !self.study.model.backbone.uses_operator() || self.watch.stopped() {
-            return Ok(None);
+        match self.study.without_edges().filter(|_| !self.watch.stopped()) {
+            Some(model) => self.tried(&model, Vec::new(), Some(model.backbone), (plain, None)).map(Some),
+            None => Ok(None),
         }
-        let model = Model { features: self.study.model.features, ..Model::new(Backbone::Mlp) };
-        self.tried(&model, Vec::new(), Some(Backbone::Mlp), (plain, None)).map(Some)
     }
 
     fn switched(&self, switched: Vec<Switched>, plain: Option<&Judged>, before: Option<&Judged>) -> Result<Tried> {
@@ -368,6 +393,10 @@ fn without_test_labels(content: &Content, split: &Split) -> Result<Content> {
             Content::Graphs(GraphSet::new(set.graphs().to_vec(), labels, set.num_node_labels())?)
         }
     })
+}
+
+fn no_labels() -> GraphError {
+    GraphError::argument("advise", "the graph has no labels to learn from")
 }
 
 /// Items held back in turn, as the test items of splits that know nothing else of them, with as many training items as there are.

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::attack::{AttackRun, AttackStudy, Known, Mode, Targets};
+use super::forecast::Planned;
 use super::summary::Accuracy;
 use super::train::TrainStudy;
 use crate::attack::Attack;
@@ -95,10 +96,14 @@ pub struct Combination {
 impl Combination {
     /// `cgso + orthonormal`, or `plain`.
     pub fn name(&self) -> String {
-        match self.switched.is_empty() {
-            true => "plain".into(),
-            false => self.switched.iter().map(|s| s.choice).collect::<Vec<_>>().join(" + "),
-        }
+        name(&self.switched)
+    }
+}
+
+fn name(switched: &[Switched]) -> String {
+    match switched.is_empty() {
+        true => "plain".into(),
+        false => switched.iter().map(|s| s.choice).collect::<Vec<_>>().join(" + "),
     }
 }
 
@@ -162,6 +167,19 @@ impl AxesStudy {
             all.push(choices.iter().copied().filter(|s| s.axis != "weights" || *s == weights).collect());
         }
         all
+    }
+
+    /// What would be run: every combination, each as often as there are runs.
+    pub fn planned(&self, on: &Benchmark) -> Vec<Planned> {
+        let task = on.content.task();
+        let fits = if task == Task::Node { self.runs } else { on.splits.len() };
+        let one = |switched: Vec<Switched>| Planned {
+            name: name(&switched),
+            model: self.model(&switched).map_err(|e| e.to_string()),
+            fits,
+            passes: 0.0,
+        };
+        self.combinations(task).into_iter().map(one).collect()
     }
 
     /// The model with some axes switched.

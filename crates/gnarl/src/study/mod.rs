@@ -9,6 +9,7 @@
 //! | [`attack_compare`] | several models at several budgets on the same inputs |
 //! | [`axes`] | what the five axes do alone, in pairs and together |
 //! | [`certify`] | what no attacker within a radius can change |
+//! | [`forecast`] | what a study would do, cell by cell, and about how long it would take |
 //! | [`portrait`] | one fitted model, node by node: answers, exits, calibration, what an attack turns |
 //! | [`robustness`] | how far answers move when inputs do, and how far they ever can |
 //! | [`scale`] | what fits where: memory and time of training on a graph of some size |
@@ -20,6 +21,7 @@ pub mod attack_compare;
 mod attack_set;
 pub mod axes;
 pub mod certify;
+pub mod forecast;
 pub mod portrait;
 pub mod robustness;
 pub mod scale;

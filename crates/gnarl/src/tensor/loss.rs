@@ -11,6 +11,34 @@ use super::tape::{Computed, Gradients, Operation, Sinks, Target, apply};
 ///
 /// Stable for logits of any size. Fails where a row or class is out of range or there are no rows.
 pub fn masked_cross_entropy(logits: &Tensor, rows: &Arc<Vec<u32>>, classes: &Arc<Vec<u32>>) -> Result<Tensor> {
+    cross_entropy(logits, rows, classes, None)
+}
+
+/// The same with a weight for each class: `Σ weight · cross-entropy / Σ weight` over `rows`, and 0 where all of them weigh nothing.
+///
+/// Fails as [`masked_cross_entropy`] does, and where there are not as many weights as classes or one is negative or no number.
+pub fn class_weighted_cross_entropy(
+    logits: &Tensor,
+    rows: &Arc<Vec<u32>>,
+    classes: &Arc<Vec<u32>>,
+    weights: &Arc<Vec<f32>>,
+) -> Result<Tensor> {
+    let (_, num_classes) = logits.dims2()?;
+    if weights.len() != num_classes {
+        bail!("cross-entropy: {} weights, but {num_classes} classes", weights.len());
+    }
+    if let Some(wrong) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+        bail!("cross-entropy: a class of weight {wrong}; it must be 0 or more");
+    }
+    cross_entropy(logits, rows, classes, Some(weights.clone()))
+}
+
+fn cross_entropy(
+    logits: &Tensor,
+    rows: &Arc<Vec<u32>>,
+    classes: &Arc<Vec<u32>>,
+    weights: Option<Arc<Vec<f32>>>,
+) -> Result<Tensor> {
     let (num_items, num_classes) = logits.dims2()?;
     if rows.is_empty() {
         bail!("cross-entropy: there are no training items");
@@ -25,17 +53,34 @@ pub fn masked_cross_entropy(logits: &Tensor, rows: &Arc<Vec<u32>>, classes: &Arc
             );
         }
     }
-    apply(CrossEntropy { rows: rows.clone(), classes: classes.clone() }, &[logits])
+    let total = match &weights {
+        None => rows.len() as f64,
+        Some(weights) => classes.iter().map(|&class| f64::from(weights[class as usize])).sum(),
+    };
+    apply(CrossEntropy { rows: rows.clone(), classes: classes.clone(), weights, total }, &[logits])
 }
 
 pub(crate) struct CrossEntropy {
     rows: Arc<Vec<u32>>,
     classes: Arc<Vec<u32>>,
+    /// Of each class; 1 for all where there are none.
+    weights: Option<Arc<Vec<f32>>>,
+    /// What all rows weigh together.
+    total: f64,
 }
 
 impl CrossEntropy {
     fn items(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.rows.iter().zip(self.classes.iter()).map(|(&r, &c)| (r as usize, c as usize))
+    }
+
+    fn weight(&self, class: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| f64::from(weights[class]))
+    }
+
+    /// A sum over rows as a mean; rows that weigh nothing have none.
+    fn mean(&self, sum: f64) -> f64 {
+        if self.total > 0.0 { sum / self.total } else { 0.0 }
     }
 }
 
@@ -63,10 +108,10 @@ impl Operation for CrossEntropy {
             let cost = |(row, class): (usize, usize)| {
                 let z = &logits[row * width..(row + 1) * width];
                 let (largest, log_sum) = log_sum(z);
-                log_sum - (z[class] - largest).wide()
+                self.weight(class) * (log_sum - (z[class] - largest).wide())
             };
             let total: f64 = self.items().map(cost).sum();
-            Tensor::new((total / self.rows.len() as f64) as T, inputs[0].device())
+            Tensor::new(self.mean(total) as T, inputs[0].device())
         })
     }
 
@@ -74,19 +119,28 @@ impl Operation for CrossEntropy {
         at.by_parts(grad, |inputs| {
             let (device, count) = (inputs[0].device(), self.rows.len());
             let costs = costs(&inputs[0].index_select(&Tensor::from_slice(&self.rows, count, device)?, 0)?)?;
-            costs.gather(&Tensor::from_slice(&self.classes, (count, 1), device)?, 1)?.mean_all()
+            let of_rows = costs.gather(&Tensor::from_slice(&self.classes, (count, 1), device)?, 1)?;
+            match &self.weights {
+                None => of_rows.mean_all(),
+                Some(weights) => {
+                    let weights = self.classes.iter().map(|&class| weights[class as usize]).collect();
+                    let weights = Tensor::from_vec(weights, (count, 1), device)?.to_dtype(of_rows.dtype())?;
+                    of_rows.mul(&weights)?.sum_all()?.affine(self.mean(1.0), 0.0)
+                }
+            }
         })
     }
 
-    /// `softmax(logits) - one-hot(class)` on each chosen row, over the number of rows.
+    /// `softmax(logits) - one-hot(class)` on each chosen row, over the number of rows, or by its weight over that of all rows.
     fn accumulate(&self, at: &Computed<'_>, grad: Tensor, to: &mut Sinks<'_>) -> Result<()> {
         let (_, width) = at.inputs[0].dims2()?;
         by_precision!(self.name(), grad.dtype(), T => {
             let logits = at.inputs[0].values::<T>()?;
-            let scale = grad.to_scalar::<T>()?.wide() / self.rows.len() as f64;
+            let scale_of_all = self.mean(grad.to_scalar::<T>()?.wide());
             let work = |target: Target<'_, T>| {
                 let out = target.begun();
                 for (row, class) in self.items() {
+                    let scale = self.weight(class) * scale_of_all;
                     let z = &logits[row * width..(row + 1) * width];
                     let out = &mut out[row * width..(row + 1) * width];
                     let (largest, log_sum) = log_sum(z);
@@ -183,8 +237,15 @@ mod examples {
                 Example::of(&[&[5, 3]], move |v| loss(&v[0], &[0, 2, 3], &[2, 0, 1])),
                 Example::of(&[&[5, 3]], move |v| loss(&v[0], &[4, 4], &[1, 2])),
                 Example::of(&[&[1, 1]], move |v| loss(&v[0], &[0], &[0])),
+                Example::of(&[&[5, 3]], move |v| weighed(&v[0], &[0, 2, 3], &[2, 0, 1], &[0.5, 2.0, 7.0])),
+                Example::of(&[&[5, 3]], move |v| weighed(&v[0], &[4, 4, 1], &[1, 2, 0], &[0.0, 1.0, 3.0])),
             ]
         }
+    }
+
+    fn weighed(logits: &Tensor, rows: &[u32], classes: &[u32], weights: &[f32]) -> Result<Tensor> {
+        let (rows, classes) = (Arc::new(rows.to_vec()), Arc::new(classes.to_vec()));
+        class_weighted_cross_entropy(logits, &rows, &classes, &Arc::new(weights.to_vec()))
     }
 
     impl Examples for SoftCrossEntropy {
@@ -215,6 +276,44 @@ mod tests {
         let logits = Tensor::new(&[[0f32, 0.0], [3f32.ln(), 0.0], [9.0, 9.0]], &Device::Cpu).unwrap();
         let value = loss(&logits, &[0, 1], &[1, 0]).unwrap().to_scalar::<f32>().unwrap();
         assert!((value - (2f32.ln() + (4f32 / 3.0).ln()) / 2.0).abs() < 1e-6);
+    }
+
+    fn weighed(logits: &Tensor, rows: &[u32], classes: &[u32], weights: &[f32]) -> Result<Tensor> {
+        let (rows, classes) = (Arc::new(rows.to_vec()), Arc::new(classes.to_vec()));
+        class_weighted_cross_entropy(logits, &rows, &classes, &Arc::new(weights.to_vec()))
+    }
+
+    /// `F.cross_entropy(logits[:2], torch.tensor([1, 0]), weight=torch.tensor([1., 3.]))`: (3 ln 2 + ln 4/3) / 4.
+    #[test]
+    fn classes_are_weighed_by_hand() {
+        let logits = Tensor::new(&[[0f32, 0.0], [3f32.ln(), 0.0], [9.0, 9.0]], &Device::Cpu).unwrap();
+        let value = |loss: Result<Tensor>| loss.unwrap().to_scalar::<f32>().unwrap();
+        let expected = (3.0 * 2f32.ln() + (4f32 / 3.0).ln()) / 4.0;
+        assert!((value(weighed(&logits, &[0, 1], &[1, 0], &[1.0, 3.0])) - expected).abs() < 1e-6);
+        let plain = value(loss(&logits, &[0, 1, 2], &[1, 0, 0]));
+        assert_eq!(value(weighed(&logits, &[0, 1, 2], &[1, 0, 0], &[1.0, 1.0])), plain, "weights of 1, to the bit");
+        // The first row's gradient is 3/4 (softmax - one-hot), the second's a quarter of it.
+        let var = Var::from_tensor(&logits).unwrap();
+        let grads = weighed(&var, &[0, 1], &[1, 0], &[1.0, 3.0]).unwrap().backward().unwrap();
+        let rows = grads.get(&var).unwrap().to_vec2::<f32>().unwrap();
+        let expected = [[0.375f32, -0.375], [-0.0625, 0.0625], [0.0, 0.0]];
+        for (row, expected) in rows.iter().flatten().zip(expected.iter().flatten()) {
+            assert!((row - expected).abs() < 1e-6, "{rows:?}");
+        }
+        check_gradients(&[random(&[5, 3], 1)], |v| weighed(&v[0], &[0, 2, 3], &[2, 0, 1], &[0.5, 2.0, 7.0]));
+    }
+
+    /// A batch may have items of no weight alone: they move nothing.
+    #[test]
+    fn rows_of_no_weight_cost_nothing() {
+        let logits = Var::from_tensor(&random(&[2, 3], 1)).unwrap();
+        let loss = weighed(&logits, &[0, 1], &[2, 2], &[1.0, 1.0, 0.0]).unwrap();
+        assert_eq!(loss.to_scalar::<f32>().unwrap(), 0.0);
+        let grad = loss.backward().unwrap().get(&logits).unwrap().to_vec2::<f32>().unwrap();
+        assert!(grad.iter().flatten().all(|g| *g == 0.0), "{grad:?}");
+        let fail = |weights: &[f32]| weighed(&logits, &[0], &[0], weights).unwrap_err().to_string();
+        assert!(fail(&[1.0]).contains("1 weights, but 3 classes"));
+        assert!(fail(&[1.0, -1.0, 1.0]).contains("a class of weight -1"));
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub use element::{DType, Device, Element};
 pub use factored::Skeleton;
 pub use fault::{Error, Result};
 pub use file::load_safetensors;
-pub use loss::{masked_cross_entropy, soft_cross_entropy};
+pub use loss::{class_weighted_cross_entropy, masked_cross_entropy, soft_cross_entropy};
 pub use operator::{Operator, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
 pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_median, segment_softmax};

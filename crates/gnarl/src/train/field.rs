@@ -53,7 +53,7 @@ impl Field {
         Ok(Self {
             propagation: restricted,
             input: input.select(&order)?,
-            targets: Targets { items, classes: targets.classes.clone() },
+            targets: Targets { items, ..targets.clone() },
         })
     }
 }

@@ -17,8 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Epoch, Kept, TrainConfig, Validation};
 use crate::error::{Error, Result};
-use crate::nn::{Param, Params};
-use crate::tensor::{Adam, Device, Tensor, load_safetensors};
+use crate::nn::init::Init;
+use crate::nn::{Group, Param, Params};
+use crate::tensor::{Adam, AdamSettings, Device, Tensor, load_safetensors};
 
 /// The name of the file that says what a journal is of.
 const WHAT: &str = "journal.json";
@@ -219,14 +220,19 @@ impl Entry<'_> {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(gnarl_graph::Error::io(&self.file, e).into()),
         };
+        self.restore(&bytes, trained, adam).map(Some)
+    }
+
+    /// The same from the bytes of the file.
+    fn restore(&self, bytes: &[u8], trained: &[Param], adam: &mut Adam) -> Result<(State, bool)> {
         let damaged = |e: String| self.fault(format!("{e}; remove it to start this training again"));
-        let (_, about) = safetensors::SafeTensors::read_metadata(&bytes).map_err(|e| damaged(e.to_string()))?;
+        let (_, about) = safetensors::SafeTensors::read_metadata(bytes).map_err(|e| damaged(e.to_string()))?;
         let about = about.metadata().as_ref().and_then(|about| about.get("state"));
         let stored: Stored = match about {
             Some(text) => serde_json::from_str(text).map_err(|e| damaged(e.to_string()))?,
             None => return Err(damaged("no state in it".into())),
         };
-        let mut tensors = load_safetensors(&bytes).map_err(|e| damaged(e.to_string()))?;
+        let mut tensors = load_safetensors(bytes).map_err(|e| damaged(e.to_string()))?;
         let mut take = |name: String, shape: &[usize]| match tensors.remove(&name) {
             Some(tensor) if tensor.dims() == shape => Ok(tensor),
             _ => Err(damaged(format!("no {name} of shape {shape:?} in it"))),
@@ -264,8 +270,22 @@ impl Entry<'_> {
             lowest_loss: stored.lowest_loss.map(|(loss, epoch)| (f32::from_bits(loss), epoch)),
             kept,
         };
-        Ok(Some((state, stored.is_done)))
+        Ok((state, stored.is_done))
     }
+}
+
+/// Fuzzing: whatever a file of a journal may hold, of a training with two parameters.
+#[doc(hidden)]
+pub fn fuzz_entry(data: &[u8]) -> Result<()> {
+    let mut params = Params::default();
+    let rng = &mut gnarl_graph::random::stream(1, "fuzzing", 0);
+    params.add("weight".into(), &[2, 3], Init::Constant(0.0), Group::Weight, rng)?;
+    params.add("bias".into(), &[3], Init::Constant(0.0), Group::Bias, rng)?;
+    let mut adam = Adam::new(AdamSettings::default());
+    params.list().iter().for_each(|p| adam.add(&p.var, 0.01, 0.0));
+    let journal = Journal { folder: PathBuf::new(), every: Duration::ZERO, asked: Mutex::default() };
+    let entry = Entry { journal: &journal, file: PathBuf::from("fuzz"), written: Mutex::new(Instant::now()) };
+    entry.restore(data, params.list(), &mut adam).map(drop)
 }
 
 #[cfg(test)]

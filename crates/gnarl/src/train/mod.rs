@@ -1,6 +1,7 @@
 //! The training loop: steps over a whole graph, batches of graphs or sampled neighbourhoods, best-validation weights, early stopping,
 //! learning curves, and a journal from which a training that was cut off goes on.
 
+mod class_weights;
 mod field;
 mod journal;
 mod mixing;
@@ -17,14 +18,17 @@ use gnarl_graph::random::mix;
 use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
+pub use class_weights::{ClassWeights, Each};
 pub(crate) use field::Field;
 pub use journal::Journal;
+#[doc(hidden)]
+pub use journal::fuzz_entry;
 pub use mixing::{MixedIn, Mixer, Mixing, mixed_cross_entropy};
 pub use sampled::{Batches, SampledProblem, Sampling, train_sampled};
 
 use crate::error::{Error, Result, TensorError};
 use crate::nn::{Group, Input, Network, Param, Params, Pass, Propagation};
-use crate::tensor::{Adam, AdamSettings, GradStore, Tensor, masked_cross_entropy};
+use crate::tensor::{Adam, AdamSettings, GradStore, Tensor, class_weighted_cross_entropy, masked_cross_entropy};
 use journal::State;
 
 /// How a network is trained.
@@ -47,6 +51,9 @@ pub struct TrainConfig {
     pub keep: Keep,
     /// Stop after this many epochs without a better validation loss. Needs validation items.
     pub patience: Option<usize>,
+    /// What items count in the loss, and in what chooses the epoch, by their classes.
+    #[serde(default, skip_serializing_if = "ClassWeights::is_none")]
+    pub class_weights: ClassWeights,
 }
 
 /// A step schedule. Stored as `50:0.6`: every 50 epochs the learning rate times 0.6.
@@ -111,6 +118,7 @@ impl Default for TrainConfig {
             schedule: None,
             keep: Keep::BestValidation,
             patience: None,
+            class_weights: ClassWeights::None,
         }
     }
 }
@@ -263,6 +271,8 @@ pub struct Targets {
     pub items: Arc<Vec<u32>>,
     /// Their classes.
     pub classes: Arc<Vec<u32>>,
+    /// What an item counts, by its class; all the same where there is nothing.
+    pub weights: Option<Arc<Vec<f32>>>,
 }
 
 impl Targets {
@@ -272,10 +282,33 @@ impl Targets {
         Self {
             items: Arc::new(labelled.iter().map(|(i, _)| *i).collect()),
             classes: Arc::new(labelled.iter().map(|(_, c)| *c).collect()),
+            weights: None,
         }
     }
 
-    /// Per cent of items whose largest score is their class; of equal scores the first class counts.
+    /// The same, each item counting what its class does.
+    pub fn weighing(self, weights: &Option<Arc<Vec<f32>>>) -> Self {
+        Self { weights: weights.clone(), ..self }
+    }
+
+    fn weight(&self, class: u32) -> f64 {
+        self.weights.as_ref().and_then(|weights| weights.get(class as usize)).map_or(1.0, |weight| f64::from(*weight))
+    }
+
+    /// What all items count together: their number where each counts the same.
+    pub fn total_weight(&self) -> f64 {
+        self.classes.iter().map(|&class| self.weight(class)).sum()
+    }
+
+    /// The mean cross-entropy of the items, by what they count.
+    pub fn cross_entropy(&self, scores: &Tensor) -> crate::tensor::Result<Tensor> {
+        match &self.weights {
+            None => masked_cross_entropy(scores, &self.items, &self.classes),
+            Some(weights) => class_weighted_cross_entropy(scores, &self.items, &self.classes, weights),
+        }
+    }
+
+    /// Per cent of items, by what they count, whose largest score is their class; of equal scores the first class counts.
     pub fn accuracy(&self, scores: &Tensor) -> Result<f64> {
         let (_, width) = scores.dims2()?;
         let scores = scores.flatten_all()?.to_vec1::<f32>()?;
@@ -284,7 +317,9 @@ impl Targets {
             .iter()
             .zip(self.classes.iter())
             .filter(|&(&i, &c)| argmax(&scores[i as usize * width..(i as usize + 1) * width]) == c as usize);
-        Ok(100.0 * right.count() as f64 / self.items.len().max(1) as f64)
+        let right: f64 = right.map(|(_, &class)| self.weight(class)).sum();
+        let total = self.total_weight();
+        Ok(if total > 0.0 { 100.0 * right / total } else { 0.0 })
     }
 }
 
@@ -363,7 +398,7 @@ pub trait Model {
 
     /// What training minimises: the cross-entropy, summed over the answers.
     fn loss(&self, scores: &[Tensor], targets: &Targets) -> crate::tensor::Result<Tensor> {
-        let mut losses = scores.iter().map(|scores| masked_cross_entropy(scores, &targets.items, &targets.classes));
+        let mut losses = scores.iter().map(|scores| targets.cross_entropy(scores));
         let Some(first) = losses.next() else { crate::tensor::bail!("a model that answers nowhere") };
         losses.try_fold(first?, |sum, loss| sum + loss?)
     }
@@ -422,7 +457,9 @@ pub fn train(
     watch: &Watch<'_>,
 ) -> Result<Trained> {
     let Problem { propagation, input, .. } = *problem;
-    let [train_on, validate_on] = problem.targets()?;
+    let targets = problem.targets()?;
+    let weights = config.class_weights.of(&targets[0].classes, problem.labels.num_classes())?;
+    let [train_on, validate_on] = targets.map(|targets| targets.weighing(&weights));
     let validate_on = Field::new(propagation, input, &validate_on, model.reach())?;
     let anew = problem.anew.map(|make| (make, propagation, input, train_on.clone()));
     let train_on = Field::new(propagation, input, &train_on, model.reach())?;

@@ -55,6 +55,8 @@ pub fn train_sampled(
     watch: &Watch<'_>,
 ) -> Result<Trained> {
     let (train_on, validate_on) = (training_targets(problem)?, Targets::new(problem.split.val(), problem.labels));
+    let weights = config.class_weights.of(&train_on.classes, problem.labels.num_classes())?;
+    let [train_on, validate_on] = [train_on, validate_on].map(|targets| targets.weighing(&weights));
     let draw = Draw { rows: problem.rows.clone(), sampling: problem.sampling, seed };
     let first = draw.first(&train_on)?;
     model.start(&first.propagation, &first.input)?;
@@ -159,6 +161,7 @@ impl Draw {
         let targets = Targets {
             items: Arc::new((0..nodes.len() as u32).collect()),
             classes: Arc::new(chosen.iter().map(|&i| of.classes[i as usize]).collect()),
+            weights: of.weights.clone(),
         };
         Ok(Batch { propagation: self.rows.propagation(&around)?, input: self.rows.input(&around.nodes)?, targets })
     }
@@ -265,14 +268,16 @@ impl<M: Model> Course for SampledCourse<'_, M> {
             let key = mix(self.draw.seed ^ mix(0x7a1 ^ (step as u64) << 32));
             let batch = self.draw.batch(&mut sampler, &self.validate_on, chosen, key, 0)?;
             let scores = self.model.scores(&batch.propagation, &batch.input, &Pass::evaluation(&weights))?;
-            loss += f64::from(self.model.loss(&scores, &batch.targets)?.to_scalar::<f32>()?) * chosen.len() as f64;
+            let weight = batch.targets.total_weight();
+            loss += f64::from(self.model.loss(&scores, &batch.targets)?.to_scalar::<f32>()?) * weight;
             answers = scores.len().max(1);
             for scores in &scores {
-                right += batch.targets.accuracy(scores)? * chosen.len() as f64;
+                right += batch.targets.accuracy(scores)? * weight;
             }
             self.draw.rows.limit_memory();
         }
-        let count = count as f64;
-        Ok(Validation { loss: (loss / count) as f32, accuracy: right / count / answers as f64 })
+        // Where no item counts anything, every sum is 0.
+        let total = Some(self.validate_on.total_weight()).filter(|total| *total > 0.0).unwrap_or(1.0);
+        Ok(Validation { loss: (loss / total) as f32, accuracy: right / total / answers as f64 })
     }
 }

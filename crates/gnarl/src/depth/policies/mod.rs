@@ -282,7 +282,7 @@ pub fn cross_fitted_accuracy(kind: Kind, structure: &Structure<'_>, answers: &An
 /// The targets at some positions.
 fn part(targets: &Targets, is_in: impl Fn(usize) -> bool) -> Targets {
     let of = |all: &[u32]| Arc::new((0..all.len()).filter(|&i| is_in(i)).map(|i| all[i]).collect());
-    Targets { items: of(&targets.items), classes: of(&targets.classes) }
+    Targets { items: of(&targets.items), classes: of(&targets.classes), weights: targets.weights.clone() }
 }
 
 #[cfg(test)]

@@ -1,0 +1,102 @@
+//! `--dry-run` of the long studies: what would be run, and about how long it would take.
+
+use std::time::Duration;
+
+use gnarl::study::forecast::{Cell, Planned, forecast};
+use gnarl::train::Watch;
+use gnarl_graph::Benchmark;
+use serde::Serialize;
+
+use super::train::SpecReport;
+use crate::global::Global;
+use crate::interrupt::{self, Interrupted};
+use crate::output::{self, Either, Report, count};
+use crate::progress;
+
+/// What is printed in the place of a study's result.
+pub type Instead = Either<SpecReport, DryRun>;
+
+/// What `--dry-run` prints.
+#[derive(Debug, Serialize)]
+pub struct DryRun {
+    study: String,
+    data: String,
+    cells: Vec<Cell>,
+    /// Models that would be fitted.
+    fits: usize,
+    /// Epochs of all trainings together, where none ends early.
+    epochs: u64,
+    /// Where fits go one after the other.
+    seconds: f64,
+    /// What the time does not hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
+}
+
+impl DryRun {
+    /// Times a few epochs of every model; `left_out` is what the study does besides.
+    pub fn new(
+        global: &Global,
+        study: impl Into<String>,
+        on: &Benchmark,
+        planned: &[Planned],
+        left_out: Option<String>,
+    ) -> anyhow::Result<Self> {
+        let watch = Watch::stopped_by(interrupt::flag());
+        let what = format!("timing a few epochs on {}", on.name);
+        let cells = match progress::during(&what, || forecast(on, planned, global.seed, &watch)) {
+            Err(_) if watch.stopped() => return Err(Interrupted { finished: 0, asked: planned.len() }.into()),
+            cells => cells?,
+        };
+        Ok(Self {
+            study: study.into(),
+            data: on.name.clone(),
+            fits: cells.iter().map(|cell| cell.fits).sum(),
+            epochs: cells.iter().map(|cell| cell.epochs).sum(),
+            seconds: cells.iter().filter_map(|cell| cell.seconds).sum(),
+            left_out,
+            cells,
+        })
+    }
+}
+
+fn span(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 10.0 => format!("{seconds:.1} s"),
+        _ => indicatif::HumanDuration(Duration::from_secs_f64(seconds.min(1e9))).to_string(),
+    }
+}
+
+impl Report for DryRun {
+    fn text(&self) -> String {
+        let has_passes = self.cells.iter().any(|cell| cell.passes > 0.0);
+        let mut heads = vec!["cell", ">fits", ">epochs"];
+        heads.extend(has_passes.then_some(">passes besides"));
+        heads.push(">about");
+        let mut table = output::table(&heads);
+        for cell in &self.cells {
+            let mut row = match &cell.refused {
+                Some(why) => vec![cell.name.clone(), format!("- ({why})")],
+                None => vec![cell.name.clone(), count(cell.fits as u64), count(cell.epochs)],
+            };
+            if cell.refused.is_none() {
+                row.extend(has_passes.then(|| count(cell.passes.round() as u64)));
+                row.push(cell.seconds.map_or_else(|| "-".to_string(), span));
+            }
+            row.resize(heads.len(), String::new());
+            table.add_row(row);
+        }
+        let besides = self.left_out.as_ref().map_or(String::new(), |what| format!(", without {what}"));
+        format!(
+            "{} on {} would fit {} {}, {} epochs in all\n{}\n\
+             about {} where fits go one after the other, judged by a few epochs of each model{besides}; nothing was run\n",
+            self.study,
+            self.data,
+            count(self.fits as u64),
+            if self.fits == 1 { "model" } else { "models" },
+            count(self.epochs),
+            output::render(&table),
+            span(self.seconds)
+        )
+    }
+}

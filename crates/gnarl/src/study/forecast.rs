@@ -1,0 +1,196 @@
+//! What a study would do and about how long it would take: its cells one by one, epochs counted, and a few epochs of each model timed.
+//!
+//! A fit of few epochs and one of a few more give the cost of an epoch, with validation and over all trainings that a fit comes to, and what a fit costs besides. What
+//! an attack costs is not known before it is tried, nor what an inference costs that looks around: they are left out, and whoever shows a
+//! forecast says so.
+
+use std::time::Instant;
+
+use gnarl_graph::Content;
+use gnarl_graph::dataset::Benchmark;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::inference::Inference;
+use crate::model::{FitOptions, Model};
+use crate::train::Watch;
+
+/// One cell of a study, as it is asked for.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// What it is called.
+    pub name: String,
+    /// The model, or why there is none.
+    pub model: std::result::Result<Model, String>,
+    /// How often it is fitted.
+    pub fits: usize,
+    /// Forward passes over all items that are made besides, in all of its fits together.
+    pub passes: f64,
+}
+
+/// One cell, with what it would come to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// What it is called.
+    pub name: String,
+    /// How often a model is fitted.
+    pub fits: usize,
+    /// Epochs of all trainings together, where none ends early.
+    pub epochs: u64,
+    /// Forward passes over all items besides.
+    pub passes: f64,
+    /// Seconds, where fits go one after the other; none where nothing was timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Why it would not be run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// Epochs of the two fits that are timed.
+const SHORT: usize = 2;
+const LONGER: usize = 6;
+
+/// Seconds of a model: of a fit of [`SHORT`] epochs, of an epoch beyond those, and of a pass.
+#[derive(Clone, Copy)]
+struct Timing {
+    short: f64,
+    epoch: f64,
+    pass: f64,
+}
+
+/// What cells would come to. Each model is fitted twice for a few epochs, to the first split. Fails where somebody asks to stop; a model that cannot be fitted is a
+/// cell that would be refused.
+pub fn forecast(on: &Benchmark, planned: &[Planned], seed: u64, watch: &Watch<'_>) -> Result<Vec<Cell>> {
+    let mut timed: Vec<(Model, std::result::Result<Timing, String>)> = Vec::new();
+    let mut cells = Vec::with_capacity(planned.len());
+    for cell in planned {
+        let Planned { name, fits, passes, .. } = cell.clone();
+        let refused = |why: String| Cell {
+            name: name.clone(),
+            fits: 0,
+            epochs: 0,
+            passes: 0.0,
+            seconds: None,
+            refused: Some(why),
+        };
+        let planned = cell.model.clone().and_then(|model| match model.plan(on.content.task()) {
+            Ok(plan) => Ok((plan, model)),
+            Err(why) => Err(why.to_string()),
+        });
+        let (plan, model) = match planned {
+            Ok(planned) => planned,
+            Err(why) => {
+                cells.push(refused(why));
+                continue;
+            }
+        };
+        let known = timed.iter().find(|(known, _)| *known == model).map(|(_, timing)| timing.clone());
+        let timing = match known {
+            Some(timing) => timing,
+            None => {
+                let timing = match time(&model, on, seed, watch) {
+                    Err(_) if watch.stopped() => return Err(stopped()),
+                    Err(Error::Graph(why)) => Err(why.to_string()),
+                    other => Ok(other?),
+                };
+                timed.push((model, timing.clone()));
+                timing
+            }
+        };
+        let each = plan.training.epochs as u64;
+        cells.push(match timing {
+            Err(why) => refused(why),
+            Ok(timing) => {
+                let fit = timing.short + timing.epoch * (each as f64 - SHORT as f64);
+                Cell {
+                    epochs: each * plan.trainings(Some(&on.content)) as u64 * fits as u64,
+                    seconds: Some(fit.max(0.0) * fits as f64 + timing.pass * passes),
+                    name,
+                    fits,
+                    passes,
+                    refused: None,
+                }
+            }
+        });
+    }
+    Ok(cells)
+}
+
+/// Passes over all items that so many samples make: of a set each is of one graph.
+pub fn passes(content: &Content, samples: u64) -> f64 {
+    match content {
+        Content::Graph(_) => samples as f64,
+        Content::Graphs(set) => samples as f64 / set.graphs().len().max(1) as f64,
+    }
+}
+
+fn stopped() -> Error {
+    Error::from(gnarl_graph::Error::argument("dry run", "stopped before everything was timed"))
+}
+
+fn time(model: &Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> Result<Timing> {
+    let mut plain = model.inference(Inference::default());
+    // Sums over few epochs would not be ended by it, and it needs validation items.
+    plain.training.patience = None;
+    let split = on.first().split;
+    let fitted = |epochs: usize| {
+        let start = Instant::now();
+        let ready = plain.epochs(epochs).ready(&on.name, &on.content, FitOptions::default())?;
+        let fitted = ready.fit(&split, seed, watch)?;
+        match watch.stopped() {
+            true => Err(stopped()),
+            false => Ok((fitted, start.elapsed().as_secs_f64())),
+        }
+    };
+    // What is only done once in a program, such as starting threads, is not timed.
+    fitted(1)?;
+    let (_, short) = fitted(SHORT)?;
+    let (model, longer) = fitted(LONGER)?;
+    let start = Instant::now();
+    model.predict(&on.content)?;
+    let pass = start.elapsed().as_secs_f64();
+    Ok(Timing { short, epoch: (longer - short).max(0.0) / (LONGER - SHORT) as f64, pass })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::depth::Exits;
+    use crate::nn::Backbone;
+    use std::sync::atomic::AtomicBool;
+
+    fn karate() -> Benchmark {
+        gnarl_graph::Dataset::load("karate").unwrap().benchmark(1, 2).unwrap()
+    }
+
+    fn planned(name: &str, model: std::result::Result<Model, String>) -> Planned {
+        Planned { name: name.into(), model, fits: 3, passes: 10.0 }
+    }
+
+    #[test]
+    fn epochs_are_those_of_all_trainings_and_time_grows_with_them() {
+        let gcn = Model::new(Backbone::Gcn);
+        let cells = [
+            planned("short", Ok(gcn.epochs(10))),
+            planned("long", Ok(gcn.epochs(100_000))),
+            planned("exits", Ok(gcn.epochs(10).depth(Exits::st(2)))),
+            planned("none", Err("no such choice".into())),
+            planned("not so", Ok(Model::new(Backbone::Mlp).layers(3).depth(Exits::st(2)))),
+        ];
+        let found = forecast(&karate(), &cells, 1, &Watch::quiet()).unwrap();
+        let epochs: Vec<u64> = found.iter().map(|cell| cell.epochs).collect();
+        assert_eq!(epochs, [30, 300_000, 90, 0, 0]);
+        assert!(found[1].seconds.unwrap() > found[0].seconds.unwrap(), "{found:?}");
+        assert_eq!(found[3].refused.as_deref(), Some("no such choice"));
+        assert!(found[4].refused.as_ref().is_some_and(|why| why.contains("layers")), "{found:?}");
+    }
+
+    #[test]
+    fn a_stop_ends_it() {
+        let stop = AtomicBool::new(true);
+        let cells = [planned("one", Ok(Model::new(Backbone::Gcn)))];
+        let e = forecast(&karate(), &cells, 1, &Watch::stopped_by(&stop)).unwrap_err().to_string();
+        assert!(e.contains("stopped before everything was timed"), "{e}");
+    }
+}

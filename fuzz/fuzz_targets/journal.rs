@@ -1,0 +1,8 @@
+//! Files of a training's checkpoints.
+#![no_main]
+
+use gnarl::train::fuzz_entry;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    let _ = fuzz_entry(data);
+});

@@ -1,0 +1,8 @@
+//! What a caller of `gnarl explore` sends.
+#![no_main]
+
+use gnarl_cli::fuzz_request;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    fuzz_request(data);
+});
