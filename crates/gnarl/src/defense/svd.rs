@@ -17,7 +17,7 @@ use gnarl_graph::spectrum::{EigenSettings, Which, sparse_eigenpairs};
 use gnarl_graph::{CsrMatrix, Graph};
 use serde::{Deserialize, Serialize};
 
-use super::Purify;
+use super::{Purify, nonzero};
 use crate::classifier::{Filter, Relaxed, SeeThrough, Travel};
 use crate::error::Result;
 use crate::nn::Propagation;
@@ -88,7 +88,7 @@ impl SeeThrough for Svd {
         let adjacency = Relaxed::new(graph, ClassicalOperator::Adjacency, &candidates)?;
         Ok(Box::new(move |_, weights| {
             let operator = adjacency.operator_of(weights)?;
-            let (vectors, _) = self.eigenpairs(&matrix(&operator)?)?;
+            let (vectors, _) = self.eigenpairs(&nonzero(&operator)?)?;
             let core = vectors.t()?.matmul(&operator.apply(&vectors)?)?;
             Ok(low_rank(&vectors, &core)?.into())
         }))
@@ -122,20 +122,6 @@ fn low_rank(vectors: &Tensor, core: &Tensor) -> Result<Operator> {
     let scale = sums.powf(-0.5)?;
     let right = right.broadcast_mul(&scale.reshape((1, nodes))?)?;
     Ok(Operator::low_rank(&left.broadcast_mul(&scale)?, &right, &scale.sqr()?)?)
-}
-
-/// The entries of a symmetric operator that are not zero.
-fn matrix(operator: &Operator) -> Result<CsrMatrix<f64>> {
-    let (pattern, values) = (operator.pattern(), operator.values()?.to_vec1::<f32>()?);
-    let (mut offsets, mut columns, mut kept) = (vec![0u64], Vec::new(), Vec::new());
-    for row in 0..pattern.num_rows() {
-        for k in pattern.row(row).filter(|&k| values[k] != 0.0) {
-            columns.push(pattern.indices()[k]);
-            kept.push(f64::from(values[k]));
-        }
-        offsets.push(columns.len() as u64);
-    }
-    Ok(CsrMatrix::new(pattern.num_cols(), offsets, columns, kept)?)
 }
 
 #[cfg(test)]
