@@ -177,6 +177,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     ("propagation-steps", "12"),
     ("svd-rank", "5"),
     ("gdc-neighbours", "5"),
+    ("good-at-threshold", "0"),
     ("crf-sigma", "0.3"),
     ("radius", "0.7"),
     ("updates", "3"),
@@ -347,6 +348,8 @@ const QUICK: &[(&str, &str, &str)] = &[
     ("smoothing", "hard", "false"),
     // What proves nothing on so small a graph is not used.
     ("clean-crf", "inference-check", "false"),
+    ("good-at", "inference-check", "false"),
+    ("good-at", "good-at-detectors", "2"),
     ("configuration", "strength", "0.8"),
     ("retrain", "head-epochs", "3"),
     ("gratin", "head-epochs", "3"),

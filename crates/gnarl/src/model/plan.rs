@@ -506,6 +506,10 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
     if !backbone.uses_operator() && model.inference.method().part() == Some(Perturbed::Structure) {
         return no("inference", format!("{backbone} passes no messages: neighbours with other edges have its answer"));
     }
+    if task == Task::Graph && !model.inference.method().works_on_sets() {
+        let why = "tells edges by the answers of their ends, and a graph of a set has one answer in all; take another";
+        return no("inference", format!("{} {why}", model.inference));
+    }
     if let Some((setting, why)) = model.inference.method().idle() {
         return no(setting, why.into());
     }
