@@ -512,7 +512,7 @@ impl Classifier for Bare<'_> {
         let (Learned::Network(network) | Learned::Graphs(network)) = &self.fitted.learned else { return None };
         let defense = &self.fitted.plan.model.defense;
         match defense.is_nothing() {
-            true => Some(Through { network, defense: None }),
+            true => network.see_through(),
             false => defense.method().see_through().map(|defense| Through { network, defense: Some(defense) }),
         }
     }
