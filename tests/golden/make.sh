@@ -13,3 +13,4 @@ fi
 .venv/bin/python make_communities.py
 .venv/bin/python make_mixtures.py
 .venv/bin/python make_transport.py
+.venv/bin/python make_written.py

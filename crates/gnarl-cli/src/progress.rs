@@ -50,6 +50,17 @@ pub fn took(what: &str, started: Instant) {
     }
 }
 
+/// Says what an estimate would have refused, once, where somebody goes on all the same.
+pub fn forced(refusal: &gnarl_graph::Error) {
+    static LAST: Mutex<Option<String>> = Mutex::new(None);
+    let said = format!("forced: {refusal}");
+    let mut last = LAST.lock().unwrap_or_else(|broken| broken.into_inner());
+    if !is(Voice::Quiet) && last.as_ref() != Some(&said) {
+        let _ = writeln!(std::io::stderr(), "{said}");
+        *last = Some(said);
+    }
+}
+
 /// Runs a job, with a spinner beside `what` if it takes long.
 pub fn during<T>(what: &str, job: impl FnOnce() -> T) -> T {
     let started = Instant::now();

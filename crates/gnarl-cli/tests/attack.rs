@@ -1,12 +1,28 @@
 //! Attacks on the command line.
 
 mod common;
-use common::{json, mean, real_data, refusal, text};
+use common::{gnarl, json, mean, real_data, refusal, text};
 
 const ATTACK: [&str; 9] = ["attack", "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&ATTACK[..], more].concat()
+}
+
+/// A machine that has next to nothing: what is refused there, with the estimate, goes on where somebody insists.
+#[test]
+fn an_estimate_is_refused_unless_forced() {
+    let words = with(&["--attack", "random-add"]);
+    let refused = gnarl(&words).env("GNARL_MEMORY", "1K").assert().code(2).stdout("");
+    let e = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
+    assert!(e.starts_with("error: memory: gcn on csbm needs at least "), "{e}");
+    let forced = gnarl(&[&words[..], &["--force"]].concat()).env("GNARL_MEMORY", "1K").assert().success();
+    let said = String::from_utf8(forced.get_output().stderr.clone()).unwrap();
+    assert!(said.starts_with("forced: memory: gcn on csbm needs at least ") && said.lines().count() == 1, "{said}");
+    let silent = gnarl(&[&words[..], &["--force", "--quiet"]].concat()).env("GNARL_MEMORY", "1K").assert().success();
+    assert_eq!(silent.get_output().stderr, b"");
+    let block = with(&["--attack", "prbcd", "--block", "1000", "--attack-epochs", "2", "--settling", "1", "--force"]);
+    gnarl(&block).env("GNARL_MEMORY", "1K").assert().success();
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What a machine can hold and a person can wait for. Whatever a number of a user or of a file decides the size of is estimated first and refused
 //! here, before anything is allocated: [`Demand`] for memory and work, [`MOST`] for counts.
 
+use std::sync::RwLock;
+
 use crate::error::{Error, Result};
 
 /// The most that a count may be, of steps, samples, columns or layers, where its setting does not say otherwise.
@@ -16,6 +18,15 @@ const LONGEST_SECONDS: f64 = 30.0 * 86_400.0;
 
 /// What is taken for the memory of a system that does not tell: more than most have, and less than what a typing error asks for.
 const UNKNOWN_MEMORY: u64 = 1 << 40;
+
+/// Who hears of estimates that are gone past; nobody where they refuse.
+static FORCED: RwLock<Option<fn(&Error)>> = RwLock::new(None);
+
+/// Lets whatever [`Demand::check`] would refuse go on in this process and tells `tell` what it would have said, from now on; with `None` it
+/// refuses again. For a person who knows better than the estimate: results do not depend on it.
+pub fn force(tell: Option<fn(&Error)>) {
+    *FORCED.write().unwrap_or_else(|broken| broken.into_inner()) = tell;
+}
 
 /// What a piece of work asks of the machine, estimated from below: what is refused would not have gone well.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,9 +56,17 @@ impl Demand {
         self
     }
 
-    /// Refuses what this machine does not hold, or would not finish within a month; `remedy` says what to do.
+    /// Refuses what this machine does not hold, or would not finish within a month, unless somebody [`force`]s it; `remedy` says what to do.
     pub fn check(&self, remedy: &str) -> Result<()> {
-        self.check_with(memory(), rayon::current_num_threads(), remedy)
+        let checked = self.check_with(memory(), rayon::current_num_threads(), remedy);
+        let forced = *FORCED.read().unwrap_or_else(|broken| broken.into_inner());
+        match (checked, forced) {
+            (Err(refusal), Some(tell)) => {
+                tell(&refusal);
+                Ok(())
+            }
+            (checked, _) => checked,
+        }
     }
 
     /// Refuses what needs more memory than `most`, however much there is.

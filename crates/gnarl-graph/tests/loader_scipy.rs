@@ -8,8 +8,8 @@ mod npy;
 
 use std::path::Path;
 
-use gnarl_graph::dataset::{Dataset, edge_list, load, scipy};
-use gnarl_graph::{Features, Graph, Result};
+use gnarl_graph::dataset::{Dataset, edge_list, load, npz_writer, scipy};
+use gnarl_graph::{CsrMatrix, DenseMatrix, Features, Graph, Result};
 use npy::{f4_matrix, f4s, i4s, i8s, npz_bytes, write_npz};
 
 type Members = Vec<(&'static str, Vec<u8>)>;
@@ -186,4 +186,32 @@ fn folders_may_hold_archives() {
 fn damaged_bytes_never_panic() {
     let seeds: Vec<Vec<u8>> = ["csr", "csc", "coo"].map(|format| npz_bytes(&path(format), false)).to_vec();
     fuzz::mutations(&seeds, 3000, scipy::fuzz_scipy);
+}
+
+/// Archives that gnarl wrote and SciPy read (`tests/golden/make_written.py`): from what SciPy found in them gnarl writes the same bytes again.
+#[test]
+fn what_is_written_is_what_scipy_reads() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let text = std::fs::read_to_string(golden.join("written.json")).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let archives = found["archives"].as_array().unwrap();
+    assert_eq!(archives.len(), 2);
+    let dir = tempfile::tempdir().unwrap();
+    for archive in archives {
+        let (number, whole) =
+            (|v: &serde_json::Value| v.as_f64().unwrap(), |v: &serde_json::Value| v.as_u64().unwrap());
+        let edges = archive["edges"].as_array().unwrap().iter();
+        let edges = edges.map(|edge| (whole(&edge[0]) as u32, whole(&edge[1]) as u32, number(&edge[2])));
+        let (nodes, columns) = (whole(&archive["nodes"]) as usize, whole(&archive["columns"]) as usize);
+        let values = archive["features"].as_array().unwrap().iter().map(|v| number(v) as f32).collect();
+        let dense = DenseMatrix::new(nodes, columns, values).unwrap();
+        let features = match archive["kind"].as_str() {
+            Some("sparse") => Features::Sparse(CsrMatrix::from_dense(&dense)),
+            _ => Features::Dense(dense),
+        };
+        let graph = Graph::from_weighted_edges(nodes, edges).unwrap().0.with_features(features).unwrap();
+        let (file, name) = (dir.path().join("again.npz"), archive["file"].as_str().unwrap());
+        npz_writer::save(&file, &graph).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(golden.join("written").join(name)).unwrap(), "{name}");
+    }
 }

@@ -23,7 +23,7 @@ operations! {
     Abs, Add, AddBias, Additive, Affine, AffineMap, ApplyConstant, ApplyFactored, ApplyTransposed, ApplyVariable,
     Bjorck, Broadcast, Cast, Cat, Choose, ConstantConvolution, CrossEntropy, DenseConvolution, Div, Elu, EntryValues, Exp,
     Gate, Gather, GatV2, GiveWinners, IndexAdd, IndexSelect, Log, MatMul, Maximum, Mul, Narrow, Neg, NodeFactors, Pad,
-    PlainDropout, Powf, Recip, Relu, ReluDropout, Reshape, Round, Same, SampledProducts, ScatterAdd, SegmentSoftmax, Sign,
+    PlainDropout, Powf, Recip, Relu, ReluDropout, Reshape, Round, Same, SampledProducts, Sandwich, ScatterAdd, SegmentSoftmax, Sign,
     SoftCrossEntropy, Sqr, Sqrt, Sub, SumTo, TakeWinners, Tanh, Transpose,
 }
 

@@ -5,7 +5,7 @@ pub use crate::defense::{Defense, Jaccard};
 pub use crate::depth::{Depth, Exits};
 pub use crate::error::{Error, Result};
 pub use crate::features::FeatureScaling;
-pub use crate::inference::{CleanCrf, Inference, RobustCrf, Smoothing};
+pub use crate::inference::{CleanCrf, GoodAt, Inference, RobustCrf, Smoothing};
 pub use crate::model::{Fitted, Model, Predictions};
 pub use crate::nn::Backbone;
 pub use crate::operator::{Cgso, OperatorChoice};

@@ -177,6 +177,8 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     // EvenNet takes rounds by twos.
     ("propagation-steps", "12"),
     ("svd-rank", "5"),
+    ("gdc-neighbours", "5"),
+    ("good-at-threshold", "0"),
     ("crf-sigma", "0.3"),
     ("radius", "0.7"),
     ("updates", "3"),
@@ -347,6 +349,8 @@ const QUICK: &[(&str, &str, &str)] = &[
     ("smoothing", "hard", "false"),
     // What proves nothing on so small a graph is not used.
     ("clean-crf", "inference-check", "false"),
+    ("good-at", "inference-check", "false"),
+    ("good-at", "good-at-detectors", "2"),
     ("configuration", "strength", "0.8"),
     ("retrain", "head-epochs", "3"),
     ("gratin", "head-epochs", "3"),
@@ -473,6 +477,7 @@ fn a_file_keeps_every_bit() {
         assert_kept(weights.name(), gcn.weights(weights), &graph);
     }
     assert_kept("jaccard", gcn.defense(Jaccard::default()), &graph);
+    assert_kept("gdc", gcn.defense("gdc".parse::<Defense>().unwrap()), &graph);
     assert_kept("gratin", tiny(Backbone::Gcn, Task::Graph).augment(Gratin::default()), &set);
     for augment in [Augment::from(Gratin::default()), Retrain::default().into(), ManifoldMixup::default().into()] {
         assert_kept(&format!("{augment} on nodes"), gcn.augment(augment), &graph);

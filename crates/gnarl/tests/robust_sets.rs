@@ -193,7 +193,8 @@ fn inference_answers_each_graph_and_is_kept() {
     let on = benchmark(set(40));
     let plain = model(Backbone::Gin).fit(&on.split(0), 1).unwrap().predict(&on.content).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    for inference in Inference::all().filter(|inference| !inference.is_plain()) {
+    let on_sets = |inference: &Inference| !inference.is_plain() && inference.method().works_on_sets();
+    for inference in Inference::all().filter(on_sets) {
         for &part in Perturbed::ALL {
             let fitted = model(Backbone::Gin).inference(inference.on(part)).fit(&on.split(0), 1).unwrap();
             let found = fitted.predict(&on.content).unwrap();
@@ -224,6 +225,13 @@ fn inference_answers_each_graph_and_is_kept() {
     }
     // One-hot features without noise are their own neighbours.
     none(CleanCrf::new().into());
+}
+
+#[test]
+fn an_inference_that_goes_by_nodes_is_refused_around_graphs() {
+    let on = benchmark(set(40));
+    let e = model(Backbone::Gin).inference(GoodAt::new()).fit(&on.split(0), 1).unwrap_err().to_string();
+    assert!(e.contains("good-at tells edges by the answers of their ends") && !e.contains('\n'), "{e}");
 }
 
 #[test]
@@ -313,7 +321,7 @@ fn odd_sets() {
                     assert!(found.is_ok(), "{attack} {mode} of {num_classes} classes: {:?}", found.err());
                 }
             }
-            for inference in Inference::all() {
+            for inference in Inference::all().filter(|inference| inference.method().works_on_sets()) {
                 for &part in Perturbed::ALL.iter().filter(|&&part| own || part == Perturbed::Structure) {
                     let fitted = model(Backbone::Gcn).inference(inference.on(part)).fit(&on.split(0), 1);
                     let found = fitted.and_then(|fitted| fitted.predict(&on.content));

@@ -73,6 +73,9 @@ pub struct AttackArgs {
     /// What the attacker takes for the classes of items that are not for training: true, or predicted by the model looked into
     #[arg(long, value_name = "KIND", default_value = "true", help_heading = "The attack")]
     pub labels: Known,
+    /// Go on where the estimate says that memory or time will not do; it is printed all the same
+    #[arg(long)]
+    pub force: bool,
     /// Runs, each with its own seed and, where there are several, its own split; of a set, its first folds [default: 1, of a set all folds]
     #[arg(long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     pub runs: Option<usize>,
@@ -213,6 +216,7 @@ pub type Printed = Either<Instead, Either<AttackReport, CompareReport>>;
 
 /// Trains, attacks and reports.
 pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
+    gnarl_graph::limits::force(args.force.then_some(progress::forced));
     // A wrong option should not wait for the data.
     let attacks = match args.on.is_some() {
         true => Vec::new(),

@@ -76,6 +76,8 @@ impl<'a> Search<'a> {
         let (graph, network) = (scene.graph, through.network);
         let kind = match (network.operator(), network.network().config().backbone.usual_operator()) {
             (OperatorChoice::Classical(kind), _) | (OperatorChoice::Usual, UsualOperator::Classical(kind)) => kind,
+            // Of a learned operator the relaxation's pairs alone are asked for.
+            (OperatorChoice::Cgso(_), _) if through.defense.is_some() => ClassicalOperator::NormalisedAdjacency,
             (OperatorChoice::Usual, _) | (OperatorChoice::Cgso(_), _) => return Err(not_relaxable::<A>(network)),
         };
         let relaxed = Relaxed::new(graph, kind, &[])?;

@@ -227,6 +227,11 @@ impl Classifier for WhiteBox {
     fn white_box(&self) -> Option<&WhiteBox> {
         Some(self)
     }
+
+    fn see_through(&self) -> Option<Through<'_>> {
+        let learned = matches!(self.operator, OperatorChoice::Cgso(_));
+        Some(Through { network: self, defense: learned.then_some(self as &dyn SeeThrough) })
+    }
 }
 
 /// The features of a graph as a model of `in_dim` columns takes them; where it has none, one-hot degrees up to `degrees`, or the identity.

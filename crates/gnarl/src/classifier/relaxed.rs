@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::classifier::WhiteBox;
 use crate::error::Result;
-use crate::nn::Propagation;
+use crate::nn::{LearnableOperator, OperatorScalar, Propagation};
 use crate::perturb::Pair;
 use crate::tensor::{DType, Device, Operator, Pattern, Tensor};
 
@@ -119,6 +119,21 @@ impl Relaxed {
         Ok(self.pattern.with_values(&values)?)
     }
 
+    /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` for weights of the pairs, which may take gradients, and numbers of the nodes, `[nodes, 1 + 2 · parts]`: d, then
+    /// r and c of each part. Of a kind with a diagonal.
+    fn factored_of(&self, weights: &Tensor, factors: &Tensor) -> Result<Operator> {
+        let with_zero = Tensor::cat(&[weights, &Tensor::zeros(1, DType::F32, &Device::Cpu)?], 0)?;
+        let a = with_zero.index_select(&self.pair_of, 0)?;
+        let (_, stride) = factors.dims2()?;
+        let at = |column: usize, of: &Tensor| factors.narrow(1, column, 1)?.flatten_all()?.index_select(of, 0);
+        let mut values = (at(0, &self.rows)? * &self.diagonal)?;
+        for part in 0..stride / 2 {
+            let scale = (at(1 + 2 * part, &self.rows)? * at(2 + 2 * part, &self.cols)?)?;
+            values = (values + (&a * scale)?)?;
+        }
+        Ok(self.pattern.with_values(&values)?)
+    }
+
     /// One on the diagonal where a node has edges, zero where it has none, a share of one in between.
     fn presence(&self, degrees: &Tensor) -> crate::tensor::Result<Tensor> {
         // min(x, 1) = 1 - relu(1 - x)
@@ -189,6 +204,45 @@ pub trait SeeThrough {
 
     /// How gradients pass, in a few words, as reports say it.
     fn how(&self) -> &'static str;
+}
+
+/// A network with a learned operator, as the one who changes its edges sees it: centralities are held as they are on the clean graph, so
+/// that only the arcs that they stand beside are felt to change.
+impl SeeThrough for WhiteBox {
+    fn ready<'a>(&'a self, graph: &'a Graph, relaxed: &Relaxed) -> Result<Filter<'a>> {
+        let pairs = Relaxed::new(graph, Op::NormalisedAdjacency, &relaxed.pairs()[relaxed.num_edges()..])?;
+        let learned = self.learned_operator(graph)?;
+        let Some(factors) = learned.factors().map(Tensor::detach) else {
+            let what = "an operator that is not learned has no centralities to hold";
+            return Err(gnarl_graph::Error::argument("operator", what).into());
+        };
+        Ok(Box::new(move |_, weights| {
+            let operator = pairs.factored_of(weights, &factors)?;
+            Ok(Propagation { learnable: Some(Arc::new(Given(operator.clone()))), ..operator.into() })
+        }))
+    }
+
+    fn how(&self) -> &'static str {
+        "by a stand-in: the centralities of its operator are held as they are on the clean graph"
+    }
+}
+
+/// An operator in the place of one that is made from a network's scalars.
+#[derive(Debug)]
+struct Given(Operator);
+
+impl LearnableOperator for Given {
+    fn scalars(&self) -> Vec<OperatorScalar> {
+        Vec::new()
+    }
+
+    fn operators(&self, _: &[&Tensor]) -> crate::tensor::Result<Vec<Operator>> {
+        Ok(vec![self.0.clone()])
+    }
+
+    fn restricted(&self, _: &[u32], _: &[usize]) -> crate::tensor::Result<Arc<dyn LearnableOperator>> {
+        crate::tensor::bail!("an operator of half-edges is asked for whole")
+    }
 }
 
 /// From weights of a relaxation's pairs, which may take gradients, to what messages travel by.

@@ -5,25 +5,29 @@
 //! | [`nothing`] | the graph as it is |
 //! | [`jaccard`] | GCN-Jaccard: without the edges between nodes that share no features |
 //! | [`svd`] | GCN-SVD: the adjacency's largest singular values alone |
+//! | [`gdc`] | GDC: messages from the nodes that personalised PageRank ranks first |
 //!
 //! A defence looks at the graph alone, never at the attack or the model, so a model under it can be attacked like any other: by
 //! those who do not know it, and, where it lets gradients pass ([`Purify::see_through`]), by those who do. To
 //! add one: one file that implements [`Purify`], one line in [`Defense`].
 
+pub mod gdc;
 pub mod jaccard;
 pub mod nothing;
 pub mod svd;
 
 use std::sync::Arc;
 
-use gnarl_graph::Graph;
+use gnarl_graph::{CsrMatrix, Graph};
 
+pub use gdc::Gdc;
 pub use jaccard::Jaccard;
 pub use nothing::Nothing;
 pub use svd::Svd;
 
 use crate::classifier::{SeeThrough, Travel};
 use crate::error::Result;
+use crate::tensor::Operator;
 
 gnarl_graph::choices! {
     /// What is done to a graph before a model sees it.
@@ -31,6 +35,7 @@ gnarl_graph::choices! {
         Nothing(nothing::Nothing),
         Jaccard(jaccard::Jaccard),
         Svd(svd::Svd),
+        Gdc(gdc::Gdc),
     }
 }
 
@@ -63,6 +68,20 @@ pub trait Purify {
     }
 }
 
+/// The entries of an operator that are not zero.
+fn nonzero(operator: &Operator) -> Result<CsrMatrix<f64>> {
+    let (pattern, values) = (operator.pattern(), operator.values()?.to_vec1::<f32>()?);
+    let (mut offsets, mut columns, mut kept) = (vec![0u64], Vec::new(), Vec::new());
+    for row in 0..pattern.num_rows() {
+        for k in pattern.row(row).filter(|&k| values[k] != 0.0) {
+            columns.push(pattern.indices()[k]);
+            kept.push(f64::from(values[k]));
+        }
+        offsets.push(columns.len() as u64);
+    }
+    Ok(CsrMatrix::new(pattern.num_cols(), offsets, columns, kept)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,7 +90,7 @@ mod tests {
     #[test]
     fn the_list_says_what_is_stored() {
         gnarl_graph::names::assert_listed(Defense::LIST, Defense::all().map(|defense| defense.stored()));
-        assert_eq!(Defense::LIST.iter().map(|d| d.name).collect::<Vec<_>>(), ["none", "jaccard", "svd"]);
+        assert_eq!(Defense::LIST.iter().map(|d| d.name).collect::<Vec<_>>(), ["none", "jaccard", "svd", "gdc"]);
         let jaccard = "Jaccard".parse::<Defense>().unwrap().with(&[("threshold".into(), "0.5".into())]).unwrap();
         assert_eq!(jaccard, Jaccard { threshold: 0.5 }.into());
         assert_eq!(serde_json::from_str::<Defense>("\"none\"").unwrap(), Nothing {}.into());

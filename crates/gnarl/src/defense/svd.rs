@@ -6,8 +6,8 @@
 //! 1/2, where DeepRobust's would give no number. Nothing of nodes squared is ever there: the operator is applied as its factors. Of fewer nodes than k all
 //! eigenvalues are taken; of two of one size, such as those of a bipartite part, either.
 //!
-//! An attacker sees through it by a stand-in: with U held as it is for the weights at hand, `A_k(w) = U (Uᵀ A(w) U) Uᵀ`, which is A_k there and whose slope
-//! leaves out how the eigenvectors turn.
+//! An attacker sees through it by a stand-in: with U held as it is for the weights at hand and `P = U Uᵀ`, `A_k(w) = P A(w) + A(w) P - P A(w) P`, which is A_k there. Its
+//! slope has how the eigenvectors turn, too, to first order and with the eigenvalues that were cut off taken for zero beside those that are kept.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use gnarl_graph::spectrum::{EigenSettings, Which, sparse_eigenpairs};
 use gnarl_graph::{CsrMatrix, Graph};
 use serde::{Deserialize, Serialize};
 
-use super::Purify;
+use super::{Purify, nonzero};
 use crate::classifier::{Filter, Relaxed, SeeThrough, Travel};
 use crate::error::Result;
 use crate::nn::Propagation;
@@ -76,9 +76,8 @@ impl Travel for Svd {
     fn propagation(&self, graph: &Graph) -> Result<Propagation> {
         let (vectors, values) = self.eigenpairs(&ClassicalOperator::Adjacency.matrix(graph)?)?;
         let rank = values.len();
-        let core: Vec<f32> =
-            (0..rank * rank).map(|i| if i % (rank + 1) == 0 { values[i / (rank + 1)] } else { 0.0 }).collect();
-        Ok(low_rank(&vectors, &Tensor::from_vec(core, (rank, rank), &Device::Cpu)?)?.into())
+        let left = vectors.broadcast_mul(&Tensor::from_vec(values, (1, rank), &Device::Cpu)?)?;
+        Ok(normalised(&left, &vectors.t()?.contiguous()?)?.into())
     }
 }
 
@@ -88,14 +87,18 @@ impl SeeThrough for Svd {
         let adjacency = Relaxed::new(graph, ClassicalOperator::Adjacency, &candidates)?;
         Ok(Box::new(move |_, weights| {
             let operator = adjacency.operator_of(weights)?;
-            let (vectors, _) = self.eigenpairs(&matrix(&operator)?)?;
-            let core = vectors.t()?.matmul(&operator.apply(&vectors)?)?;
-            Ok(low_rank(&vectors, &core)?.into())
+            let (vectors, _) = self.eigenpairs(&nonzero(&operator)?)?;
+            // A U: with C = Uᵀ A U, P A + A P - P A P = U (A U)ᵀ + (A U - U C) Uᵀ.
+            let moved = operator.apply(&vectors)?;
+            let turned = (&moved - vectors.matmul(&vectors.t()?.matmul(&moved)?)?)?;
+            let left = Tensor::cat(&[&vectors, &turned], 1)?;
+            let right = Tensor::cat(&[&moved.t()?.contiguous()?, &vectors.t()?.contiguous()?], 0)?;
+            Ok(normalised(&left, &right)?.into())
         }))
     }
 
     fn how(&self) -> &'static str {
-        "by a stand-in: the singular vectors are found anew at every step and held while its slope is taken"
+        "by a stand-in: the singular vectors are found anew at every step, and how they turn is taken to first order"
     }
 }
 
@@ -112,30 +115,14 @@ impl Svd {
     }
 }
 
-/// `D^-1/2 (U C Uᵀ + I) D^-1/2`.
-fn low_rank(vectors: &Tensor, core: &Tensor) -> Result<Operator> {
-    let left = vectors.matmul(core)?;
-    let right = vectors.t()?.contiguous()?;
-    let (nodes, _) = vectors.dims2()?;
+/// `D^-1/2 (L R + I) D^-1/2`.
+fn normalised(left: &Tensor, right: &Tensor) -> Result<Operator> {
+    let (nodes, _) = left.dims2()?;
     let sums = (left.matmul(&right.matmul(&Tensor::ones((nodes, 1), DType::F32, &Device::Cpu)?)?)? + 1.0)?;
     let sums = sums.ge(LEAST_SUM)?.where_cond(&sums, &sums.affine(0.0, LEAST_SUM)?)?;
     let scale = sums.powf(-0.5)?;
     let right = right.broadcast_mul(&scale.reshape((1, nodes))?)?;
     Ok(Operator::low_rank(&left.broadcast_mul(&scale)?, &right, &scale.sqr()?)?)
-}
-
-/// The entries of a symmetric operator that are not zero.
-fn matrix(operator: &Operator) -> Result<CsrMatrix<f64>> {
-    let (pattern, values) = (operator.pattern(), operator.values()?.to_vec1::<f32>()?);
-    let (mut offsets, mut columns, mut kept) = (vec![0u64], Vec::new(), Vec::new());
-    for row in 0..pattern.num_rows() {
-        for k in pattern.row(row).filter(|&k| values[k] != 0.0) {
-            columns.push(pattern.indices()[k]);
-            kept.push(f64::from(values[k]));
-        }
-        offsets.push(columns.len() as u64);
-    }
-    Ok(CsrMatrix::new(pattern.num_cols(), offsets, columns, kept)?)
 }
 
 #[cfg(test)]
@@ -174,6 +161,45 @@ mod tests {
         let found = filter(&relaxed, &relaxed.weights(&flips).unwrap()).unwrap().operator;
         let expected = svd.propagation(&flipped(&graph, &chosen).unwrap()).unwrap().operator;
         assert_close(&dense(&found), &dense(&expected), 1e-4, "flipped");
+    }
+
+    /// Of rank one of a graph whose other eigenvalues are small beside the first, the slope of the stand-in is nearly that of A_1 itself, which turns
+    /// with every edge.
+    #[test]
+    fn slopes_have_how_singular_vectors_turn() {
+        let all: Vec<Pair> = (0..9).flat_map(|u| (u + 1..9).map(move |v| (u, v))).collect();
+        let edges = all.iter().copied().filter(|&pair| ![(0, 1), (2, 5), (3, 8)].contains(&pair));
+        let graph = Graph::from_edges(9, edges).unwrap().0;
+        let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &[(0, 1), (2, 5), (3, 8)]).unwrap();
+        let svd = Svd { rank: 1 };
+        let filter = svd.ready(&graph, &relaxed).unwrap();
+        let x = crate::tensor::testing::random(&[9, 2], 4);
+        let weights = |at: usize, by: f32| -> Vec<f32> {
+            let count = relaxed.pairs().len();
+            (0..count)
+                .map(|i| (if i < relaxed.num_edges() { 1.0 } else { 0.0 }) + if i == at { by } else { 0.0 })
+                .collect()
+        };
+        let count = relaxed.pairs().len();
+        let value =
+            |w: &Tensor| filter(&relaxed, w).unwrap().operator.apply(&x).unwrap().sqr().unwrap().sum_all().unwrap();
+        let start = Tensor::from_vec(weights(count, 0.0), count, &Device::Cpu).unwrap();
+        let var = crate::tensor::Var::from_tensor(&start).unwrap();
+        let slopes = value(var.as_tensor()).backward().unwrap().get(&var).unwrap().to_vec1::<f32>().unwrap();
+        // The value itself is that of A_1 found anew, whatever the slope leaves out.
+        let moved = |at: usize, by: f32| {
+            let w = Tensor::from_vec(weights(at, by), count, &Device::Cpu).unwrap();
+            value(&w).to_scalar::<f32>().unwrap()
+        };
+        let differences: Vec<f32> = (0..count).map(|i| (moved(i, 0.05) - moved(i, -0.05)) / 0.1).collect();
+        let largest = differences.iter().fold(0f32, |m, d| m.max(d.abs()));
+        for (at, (slope, difference)) in slopes.iter().zip(&differences).enumerate() {
+            assert!((slope - difference).abs() < 0.35 * largest, "pair {at}: {slope}, not {difference}");
+        }
+        let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+        let cosine =
+            product(&slopes, &differences) / (product(&slopes, &slopes) * product(&differences, &differences)).sqrt();
+        assert!(cosine > 0.95, "a cosine of {cosine}");
     }
 
     /// Of full rank nothing is held: slopes are those of differences.

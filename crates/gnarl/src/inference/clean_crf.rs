@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::robust_crf::SIGMAS;
 use super::{
-    Around, CleanEdges, CleanFeatures, CleanGraphs, CleanInputs, Crf, Inference, Input, Method, ON, Perturbed, Prior,
-    STOP_EARLY, TUNED,
+    Around, CHECK, CleanEdges, CleanFeatures, CleanGraphs, CleanInputs, Crf, Inference, Input, Method, ON, Perturbed,
+    Prior, STOP_EARLY, TUNED,
 };
 use crate::classifier::Classifier;
 use crate::error::Result;
@@ -84,12 +84,7 @@ impl Choice for CleanCrf {
         STOP_EARLY,
         Setting::new("tune", "BOOL", "choose sigma by the accuracy on validation nodes [default: false]")
             .flag("inference-tune"),
-        Setting::new(
-            "check",
-            "BOOL",
-            "answer plainly where the idea of clean inputs does not prove itself on the training graph [default: true]",
-        )
-        .flag("inference-check"),
+        CHECK,
     ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
@@ -121,7 +116,7 @@ impl Method for CleanCrf {
     fn learn(&self, model: &dyn Classifier, clean: CleanInputs<'_>) -> Result<Option<Prior>> {
         let crf = self.crf();
         Ok(Some(match (self.on.unwrap_or(Perturbed::Features), clean) {
-            (Perturbed::Features, CleanInputs::Nodes { graph, train }) => {
+            (Perturbed::Features, CleanInputs::Nodes { graph, train, .. }) => {
                 let prior = CleanFeatures::fit(graph, train)?;
                 Prior::Features(if self.check { prior.tested(model, &[graph], &crf)? } else { prior })
             }

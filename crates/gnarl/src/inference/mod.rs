@@ -3,11 +3,12 @@
 //!
 //! | file | what |
 //! | --- | --- |
-//! | [`plain`], [`robust_crf`], [`smoothing`], [`clean_crf`] | the choices of [`Inference`], one file each |
+//! | [`plain`], [`robust_crf`], [`smoothing`], [`clean_crf`], [`good_at`] | the choices of [`Inference`], one file each |
 //! | [`reading`] | a choice fitted to a model: what a fitted model owns and a file keeps |
 //! | [`crf`] | RobustCRF's update over a tree of neighbours; randomised smoothing is a special case of it |
 //! | [`balls`] | the thesis' neighbours: uniform in a ball of features, or some flips of edges away |
 //! | [`clean_features`], [`clean_edges`], [`clean_graphs`] | ours: neighbours that look like clean inputs |
+//! | [`edge_detectors`] | GOOD-AT's: what an attacker's edges look like |
 //! | `trial` | whether those do any good, on what a model was trained on |
 //! | [`external`] | a program in any language as a model, over a line protocol |
 //! | [`size`] | how many neighbours a graph has at least (lemma `crf:lem:size_CRF`) |
@@ -23,7 +24,9 @@ pub mod clean_edges;
 pub mod clean_features;
 pub mod clean_graphs;
 pub mod crf;
+pub mod edge_detectors;
 pub mod external;
+pub mod good_at;
 pub mod plain;
 pub mod reading;
 mod reduced;
@@ -42,7 +45,9 @@ pub use clean_edges::CleanEdges;
 pub use clean_features::CleanFeatures;
 pub use clean_graphs::CleanGraphs;
 pub use crf::{Crf, Neighbourhood};
+pub use edge_detectors::EdgeDetectors;
 pub use external::External;
+pub use good_at::GoodAt;
 pub use plain::Plain;
 pub use reading::{Defended, Reading};
 pub use robust_crf::RobustCrf;
@@ -59,6 +64,7 @@ gnarl_graph::choices! {
         RobustCrf(robust_crf::RobustCrf),
         Smoothing(smoothing::Smoothing),
         CleanCrf(clean_crf::CleanCrf),
+        GoodAt(good_at::GoodAt),
     }
 }
 
@@ -108,6 +114,11 @@ pub trait Method {
         Vec::new()
     }
 
+    /// Whether it has anything to say around the graphs of a set.
+    fn works_on_sets(&self) -> bool {
+        true
+    }
+
     /// The same with open settings that mean something else around the graphs of a set filled in; `None` where there are none.
     fn on_sets(&self) -> Option<Inference> {
         None
@@ -146,9 +157,9 @@ impl Inference {
         self.method().update().map_or(1, |crf| crf.evaluations())
     }
 
-    /// Learns what it needs to know of the graph that the model was trained on.
+    /// Learns what it needs to know of the graph that the model was trained on, without nodes to validate it by.
     pub fn fit(&self, model: &dyn Classifier, trained_on: &Graph, train: &[u32]) -> Result<Reading> {
-        self.fit_to(model, CleanInputs::Nodes { graph: trained_on, train })
+        self.fit_to(model, CleanInputs::Nodes { graph: trained_on, train, val: &[] })
     }
 
     /// Learns what it needs to know of what the model was trained on.
@@ -176,6 +187,8 @@ pub enum CleanInputs<'a> {
         graph: &'a Graph,
         /// Its training nodes.
         train: &'a [u32],
+        /// Its validation nodes, where some are known.
+        val: &'a [u32],
     },
     /// The training graphs of a set.
     Graphs(&'a [&'a Graph]),
@@ -190,6 +203,8 @@ pub enum Around<'a> {
     Structure(StructureBall),
     /// Ours: inputs that look clean.
     Clean(&'a Prior),
+    /// The input without edges that look like an attacker's.
+    Detected(edge_detectors::Flagging<'a>),
 }
 
 impl Around<'_> {
@@ -197,9 +212,11 @@ impl Around<'_> {
         match self {
             Around::Features(ball) => ball,
             Around::Structure(ball) => ball,
+            Around::Detected(flagging) => flagging,
             Around::Clean(Prior::Features(prior)) => prior,
             Around::Clean(Prior::Edges(prior)) => prior,
             Around::Clean(Prior::Graphs(prior)) => prior,
+            Around::Clean(Prior::Detectors(prior)) => prior,
         }
     }
 }
@@ -214,6 +231,8 @@ pub enum Prior {
     Edges(CleanEdges),
     /// Which edges the graphs of a set have.
     Graphs(CleanGraphs),
+    /// What an attacker's edges look like.
+    Detectors(EdgeDetectors),
 }
 
 // Settings that several choices have.
@@ -232,6 +251,13 @@ const RADIUS: Setting = Setting::new(
 );
 const STOP_EARLY: Setting =
     Setting::new("stop-early", "BOOL", "end as soon as no class can change any more [default: false]");
+
+const CHECK: Setting = Setting::new(
+    "check",
+    "BOOL",
+    "answer plainly where the idea of clean inputs does not prove itself on the training graph [default: true]",
+)
+.flag("inference-check");
 
 /// Why a setting has no say in an inference that tunes itself.
 const TUNED: &str = "is chosen by tune on validation nodes; leave one of the two out";
@@ -260,7 +286,7 @@ mod tests {
         }
         assert_eq!(
             Inference::LIST.iter().map(|i| i.name).collect::<Vec<_>>(),
-            ["plain", "robust-crf", "smoothing", "clean-crf"]
+            ["plain", "robust-crf", "smoothing", "clean-crf", "good-at"]
         );
         let e = "robust".parse::<Inference>().unwrap_err().to_string();
         assert!(e.contains("robust-crf"), "{e}");
@@ -290,6 +316,8 @@ mod tests {
             ("robust-crf", "neighbours", "5000", "evaluations"),
             ("clean-crf", "radius", "1", "radius: belongs to robust-crf and smoothing, and the inference is clean-crf"),
             ("plain", "hard", "true", "the inference is plain"),
+            ("good-at", "detectors", "0", "without a detector nothing is detected"),
+            ("good-at", "threshold", "1.5", "threshold 1.5 must lie in 0 to 1"),
             ("robust-crf", "on", "edges", "unknown part 'edges'"),
         ] {
             let e = fail(name, setting, value);
@@ -311,6 +339,6 @@ mod tests {
         assert_eq!(values(Perturbed::Features), (0.1, 0.9));
         assert_eq!(values(Perturbed::Structure), (0.02, 0.05));
         let evaluations: Vec<usize> = Inference::all().map(|i| i.evaluations()).collect();
-        assert_eq!(evaluations, [1, 31, 101, 6]);
+        assert_eq!(evaluations, [1, 31, 101, 6, 2]);
     }
 }

@@ -38,6 +38,7 @@ impl TryFrom<Stored> for Reading {
             Some(Prior::Features(prior)) => prior.check()?,
             Some(Prior::Edges(prior)) => prior.check()?,
             Some(Prior::Graphs(prior)) => prior.check()?,
+            Some(Prior::Detectors(prior)) => prior.check()?,
             None => (),
         }
         Self::new(stored.inference, stored.prior)
@@ -55,7 +56,9 @@ impl Reading {
     pub(super) fn new(inference: Inference, prior: Option<Prior>) -> Result<Self> {
         let fits = match (inference.method().update(), inference.method().around(prior.as_ref())) {
             (None, None) => prior.is_none(),
-            (Some(_), Some(around)) => matches!(around, super::Around::Clean(_)) == prior.is_some(),
+            (Some(_), Some(around)) => {
+                matches!(around, super::Around::Clean(_) | super::Around::Detected(_)) == prior.is_some()
+            }
             _ => false,
         };
         match fits {
@@ -83,6 +86,7 @@ impl Reading {
             Some(Prior::Features(prior)) => prior.trusted(),
             Some(Prior::Edges(prior)) => prior.trusted(),
             Some(Prior::Graphs(prior)) => prior.trusted(),
+            Some(Prior::Detectors(prior)) => prior.trusted(),
             None => None,
         }
     }

@@ -39,7 +39,7 @@ pub(super) fn answer(
             let own = tree.evaluate(&centre)?;
             crf.update(&tree, &centre, own, crf.updates, seed)?
         }
-        Around::Structure(_) | Around::Clean(Prior::Edges(_) | Prior::Graphs(_)) => {
+        Around::Structure(_) | Around::Detected(_) | Around::Clean(Prior::Edges(_) | Prior::Graphs(_)) => {
             let tree = Rewired { crf, model, reduced, coordinates, neighbourhood: around.neighbourhood() };
             let own = tree.evaluate(graph)?;
             crf.update(&tree, graph, own, crf.updates, seed)?

@@ -63,6 +63,17 @@ impl Trial {
         Ok(Self { mended: sum(|t| t.mended), broken: sum(|t| t.broken) })
     }
 
+    /// Of judges, each with the class that it should have: answers as they were and as they are.
+    pub fn of(before: &[usize], after: &[usize], judges: &[(u32, usize)]) -> Self {
+        let mut trial = Self::default();
+        for &(u, class) in judges {
+            let (before, after) = (before[u as usize] == class, after[u as usize] == class);
+            trial.mended += usize::from(!before && after);
+            trial.broken += usize::from(before && !after);
+        }
+        trial
+    }
+
     /// The classes that a model gives clean inputs.
     pub fn clean(model: &dyn Classifier, graphs: &[&Graph]) -> Result<Vec<Vec<usize>>> {
         let one = |graph: &&Graph| Ok(Self::classes(&Crf::new(1.0).output(model.scores(graph)?)?));

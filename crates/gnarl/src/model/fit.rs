@@ -16,7 +16,7 @@ use super::report::{FitReport, Tried, TriedHead, TriedScaling, refused};
 use super::{Model, Plan, fit_graphs, fit_node, fit_sampled};
 use crate::error::{Error, Result};
 use crate::features::{FeatureKind, FeatureScaling, Scaler};
-use crate::inference::{Perturbed, Reading};
+use crate::inference::{CleanInputs, Perturbed, Reading};
 use crate::operator::{OperatorChoice, Prepared, RowOperator};
 use crate::train::{SampledProblem, Watch};
 
@@ -378,7 +378,8 @@ fn settle_head<'a, 'b>(
 /// How answers are read off a model that was just trained; sigma and radius chosen on validation nodes where that is asked for.
 fn read_off(plan: &Plan, learned: &Learned, graph: &Graph, split: &Split, seed: u64) -> Result<Reading> {
     let (inference, network) = (plan.model.inference, learned.classifier());
-    let reading = inference.fit(network, graph, split.train())?;
+    let clean = CleanInputs::Nodes { graph, train: split.train(), val: split.val() };
+    let reading = inference.fit_to(network, clean)?;
     match inference.tunes() {
         true => reading.tuned(network, graph, split.val(), seed),
         false => Ok(reading),

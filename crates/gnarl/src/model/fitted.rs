@@ -206,7 +206,8 @@ impl Fitted {
             Content::Graph(graph) => {
                 let prepared = self.prepared(graph)?;
                 let all: Vec<u32> = (0..graph.num_nodes() as u32).collect();
-                let reading = inference.fit(network, &prepared, if is_trained_on { split.train() } else { &all })?;
+                let (train, val) = if is_trained_on { (split.train(), split.val()) } else { (&all[..], &[][..]) };
+                let reading = inference.fit_to(network, CleanInputs::Nodes { graph: &prepared, train, val })?;
                 match inference.tunes() {
                     true => reading.tuned(network, &prepared, split.val(), self.seed)?,
                     false => reading,
@@ -511,7 +512,7 @@ impl Classifier for Bare<'_> {
         let (Learned::Network(network) | Learned::Graphs(network)) = &self.fitted.learned else { return None };
         let defense = &self.fitted.plan.model.defense;
         match defense.is_nothing() {
-            true => Some(Through { network, defense: None }),
+            true => network.see_through(),
             false => defense.method().see_through().map(|defense| Through { network, defense: Some(defense) }),
         }
     }

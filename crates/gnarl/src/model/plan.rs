@@ -500,31 +500,38 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
     if !backbone.uses_operator() && !model.defense.is_nothing() {
         return no("defense", format!("{backbone} passes no messages: without some edges it would be the same"));
     }
-    if let Defense::Svd(_) = model.defense {
+    if model.defense.method().travel().is_some() {
+        let name = model.defense;
         if task == Task::Graph {
-            return no(
-                "defense",
-                "svd is of the edges of one graph, and these are many; take another for a set of graphs".into(),
-            );
+            let why =
+                format!("{name} is of the edges of one graph, and these are many; take another for a set of graphs");
+            return no("defense", why);
         }
-        if !backbone.applies_alone() {
-            let known: Vec<&str> =
-                Backbone::ALL.iter().filter(|(_, b)| b.applies_alone()).map(|(name, _)| *name).collect();
-            let why = format!("{backbone} looks at single edges, and svd leaves none; take one of {}", listed(&known));
+        let (is_known, leaves): (fn(Backbone) -> bool, &str) = match model.defense {
+            Defense::Svd(_) => (Backbone::applies_alone, "leaves none"),
+            _ => (hears_values, "has pairs with weights in their place"),
+        };
+        if !is_known(backbone) {
+            let known: Vec<&str> = Backbone::ALL.iter().filter(|(_, b)| is_known(*b)).map(|(name, _)| *name).collect();
+            let why = format!("{backbone} looks at single edges, and {name} {leaves}; take one of {}", listed(&known));
             return no("defense", why);
         }
         if model.operator != OperatorChoice::Usual {
             return no(
                 "operator",
-                format!("svd makes an operator of its own, and {} would not be seen", model.operator),
+                format!("{name} makes an operator of its own, and {} would not be seen", model.operator),
             );
         }
         if model.depth.exits().is_some() {
-            return no("defense", format!("svd is for a fixed depth, and the depth is {}", model.depth));
+            return no("defense", format!("{name} is for a fixed depth, and the depth is {}", model.depth));
         }
     }
     if !backbone.uses_operator() && model.inference.method().part() == Some(Perturbed::Structure) {
         return no("inference", format!("{backbone} passes no messages: neighbours with other edges have its answer"));
+    }
+    if task == Task::Graph && !model.inference.method().works_on_sets() {
+        let why = "tells edges by the answers of their ends, and a graph of a set has one answer in all; take another";
+        return no("inference", format!("{} {why}", model.inference));
     }
     if let Some((setting, why)) = model.inference.method().idle() {
         return no(setting, why.into());
@@ -607,4 +614,11 @@ fn refuse(model: &Model, task: Task) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a network goes by an operator's values alone, so that any weighted pairs may take the place of edges.
+fn hears_values(backbone: Backbone) -> bool {
+    backbone.uses_operator()
+        && backbone.uses_operator_values()
+        && matches!(backbone.usual_operator(), UsualOperator::Classical(_))
 }

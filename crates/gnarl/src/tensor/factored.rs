@@ -255,6 +255,10 @@ impl Factored {
         &self.skeleton
     }
 
+    pub(super) fn factors(&self) -> &Tensor {
+        &self.factors
+    }
+
     /// A value for each entry of A + I, computed once: `d_i` on the diagonal, `a_ij Σ_p r_pi c_pj` beside it.
     pub(super) fn values(&self) -> Result<Tensor> {
         if let Some(values) = self.entries.get() {

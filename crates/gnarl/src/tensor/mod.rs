@@ -30,6 +30,7 @@ mod loss;
 mod operator;
 mod ops;
 mod pattern;
+mod sandwich;
 mod segment;
 mod shape;
 pub(crate) mod simd;
@@ -52,6 +53,7 @@ pub use file::load_safetensors;
 pub use loss::{class_weighted_cross_entropy, masked_cross_entropy, soft_cross_entropy};
 pub use operator::{Operator, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
+pub use sandwich::sandwiched;
 pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_median, segment_softmax};
 pub use shape::{MAX_RANK, Shape};
 pub use tape::GradStore;
@@ -71,5 +73,6 @@ pub(crate) mod all {
     pub(crate) use super::loss::{CrossEntropy, SoftCrossEntropy};
     pub(crate) use super::operator::all::*;
     pub(crate) use super::ops::all::*;
+    pub(crate) use super::sandwich::Sandwich;
     pub(crate) use super::segment::{GiveWinners, SegmentSoftmax, TakeWinners};
 }

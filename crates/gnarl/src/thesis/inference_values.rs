@@ -35,7 +35,7 @@ pub fn thesis_inference(inference: Inference, dataset: &str) -> Inference {
             smoothing.radius = smoothing.radius.or(values(smoothing.on).map(|(_, radius, _)| radius));
             smoothing.into()
         }
-        Inference::Plain(_) | Inference::CleanCrf(_) => inference,
+        Inference::Plain(_) | Inference::CleanCrf(_) | Inference::GoodAt(_) => inference,
     }
 }
 

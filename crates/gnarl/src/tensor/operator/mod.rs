@@ -158,6 +158,14 @@ impl Operator {
         }
     }
 
+    /// Of an operator given by numbers per node ([`factored`](Self::factored)): those.
+    pub fn factors(&self) -> Option<&Tensor> {
+        match &self.values {
+            Values::Factored(factored) => Some(factored.factors()),
+            _ => None,
+        }
+    }
+
     /// `self · x`, shape `[rows, width]`, for `x` of shape `[cols, width]`. With several heads, head `h` scales columns
     /// `h · width/heads ..` of x. O(entries · width).
     pub fn apply(&self, x: &Tensor) -> Result<Tensor> {
