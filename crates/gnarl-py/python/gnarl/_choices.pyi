@@ -4,7 +4,7 @@ from typing import Any
 
 from gnarl._axes import Choice, DefenseChoice, InferenceChoice
 
-__all__ = ["CGSO", "ADMPST", "ADMPALM", "Orthonormal", "Parseval", "RobustCRF", "Smoothing", "CleanCRF", "Retrain", "Gratin", "DropEdge", "DropNode", "FeatureMask", "Subgraph", "Submix", "Geomix", "ManifoldMixup", "Configuration", "GMixup", "Jaccard", "Svd"]
+__all__ = ["CGSO", "ADMPST", "ADMPALM", "Orthonormal", "Parseval", "RobustCRF", "Smoothing", "CleanCRF", "GoodAt", "Retrain", "Gratin", "DropEdge", "DropNode", "FeatureMask", "Subgraph", "Submix", "Geomix", "ManifoldMixup", "Configuration", "GMixup", "Jaccard", "Svd", "Gdc"]
 
 class CGSO(Choice):
     def __init__(self, *, centrality: Any = None, init: Any = None) -> None: ...
@@ -61,6 +61,13 @@ class CleanCRF(InferenceChoice):
     stop_early: Any
     tune: Any
     check: Any
+
+class GoodAt(InferenceChoice):
+    def __init__(self, *, tune: Any = None, check: Any = None, detectors: Any = None, threshold: Any = None) -> None: ...
+    tune: Any
+    check: Any
+    detectors: Any
+    threshold: Any
 
 class Retrain(Choice):
     def __init__(self, *, draws: Any = None, head_epochs: Any = None) -> None: ...
@@ -127,3 +134,8 @@ class Jaccard(DefenseChoice):
 class Svd(DefenseChoice):
     def __init__(self, *, rank: Any = None) -> None: ...
     rank: Any
+
+class Gdc(DefenseChoice):
+    def __init__(self, *, teleport: Any = None, neighbours: Any = None) -> None: ...
+    teleport: Any
+    neighbours: Any

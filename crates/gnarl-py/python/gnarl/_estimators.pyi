@@ -75,6 +75,8 @@ class NodeClassifier(_Estimator):
         law: str | float | None = None,
         inference_tune: bool | None = None,
         inference_check: bool | None = None,
+        good_at_detectors: str | float | None = None,
+        good_at_threshold: str | float | None = None,
         draws: str | float | None = None,
         head_epochs: int | None = None,
         density: str | float | None = None,
@@ -85,6 +87,8 @@ class NodeClassifier(_Estimator):
         copies: str | float | None = None,
         jaccard_threshold: str | float | None = None,
         svd_rank: str | float | None = None,
+        gdc_teleport: str | float | None = None,
+        gdc_neighbours: str | float | None = None,
         epochs: int | None = None,
         lr: str | float | None = None,
         exponent_lr: str | float | None = None,
@@ -93,6 +97,7 @@ class NodeClassifier(_Estimator):
         lr_step: str | float | None = None,
         keep: str | float | None = None,
         patience: int | None = None,
+        class_weights: str | float | None = None,
         batch_size: int | None = None,
         batch_nodes: int | None = None,
         fanout: str | float | None = None,
@@ -145,6 +150,8 @@ class NodeClassifier(_Estimator):
     law: str | float | None
     inference_tune: bool | None
     inference_check: bool | None
+    good_at_detectors: str | float | None
+    good_at_threshold: str | float | None
     draws: str | float | None
     head_epochs: int | None
     density: str | float | None
@@ -155,6 +162,8 @@ class NodeClassifier(_Estimator):
     copies: str | float | None
     jaccard_threshold: str | float | None
     svd_rank: str | float | None
+    gdc_teleport: str | float | None
+    gdc_neighbours: str | float | None
     epochs: int | None
     lr: str | float | None
     exponent_lr: str | float | None
@@ -163,6 +172,7 @@ class NodeClassifier(_Estimator):
     lr_step: str | float | None
     keep: str | float | None
     patience: int | None
+    class_weights: str | float | None
     batch_size: int | None
     batch_nodes: int | None
     fanout: str | float | None
@@ -227,6 +237,8 @@ class GraphClassifier(_Estimator):
         law: str | float | None = None,
         inference_tune: bool | None = None,
         inference_check: bool | None = None,
+        good_at_detectors: str | float | None = None,
+        good_at_threshold: str | float | None = None,
         draws: str | float | None = None,
         head_epochs: int | None = None,
         density: str | float | None = None,
@@ -237,6 +249,8 @@ class GraphClassifier(_Estimator):
         copies: str | float | None = None,
         jaccard_threshold: str | float | None = None,
         svd_rank: str | float | None = None,
+        gdc_teleport: str | float | None = None,
+        gdc_neighbours: str | float | None = None,
         epochs: int | None = None,
         lr: str | float | None = None,
         exponent_lr: str | float | None = None,
@@ -245,6 +259,7 @@ class GraphClassifier(_Estimator):
         lr_step: str | float | None = None,
         keep: str | float | None = None,
         patience: int | None = None,
+        class_weights: str | float | None = None,
         batch_size: int | None = None,
         batch_nodes: int | None = None,
         fanout: str | float | None = None,
@@ -298,6 +313,8 @@ class GraphClassifier(_Estimator):
     law: str | float | None
     inference_tune: bool | None
     inference_check: bool | None
+    good_at_detectors: str | float | None
+    good_at_threshold: str | float | None
     draws: str | float | None
     head_epochs: int | None
     density: str | float | None
@@ -308,6 +325,8 @@ class GraphClassifier(_Estimator):
     copies: str | float | None
     jaccard_threshold: str | float | None
     svd_rank: str | float | None
+    gdc_teleport: str | float | None
+    gdc_neighbours: str | float | None
     epochs: int | None
     lr: str | float | None
     exponent_lr: str | float | None
@@ -316,6 +335,7 @@ class GraphClassifier(_Estimator):
     lr_step: str | float | None
     keep: str | float | None
     patience: int | None
+    class_weights: str | float | None
     batch_size: int | None
     batch_nodes: int | None
     fanout: str | float | None
