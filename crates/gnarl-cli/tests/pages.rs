@@ -40,6 +40,26 @@ fn an_attack_has_a_page_to_walk_along() {
     assert!(!std::fs::read_to_string(&file).unwrap().contains("Accuracy by flips"));
 }
 
+/// One run has no spread.
+#[test]
+fn the_difference_of_one_run_has_no_error() {
+    let args = [
+        "attack",
+        "--data",
+        "karate",
+        "--model",
+        "gcn",
+        "--epochs",
+        "6",
+        "--attack",
+        "dice",
+        "--inference",
+        "robust-crf",
+    ];
+    let shown = common::text(&args);
+    assert!(shown.contains("robust-crf") && !shown.contains('±') && !shown.contains("inf)"), "{shown}");
+}
+
 #[test]
 fn what_has_no_page_is_said_before_the_work() {
     let dir = tempfile::tempdir().unwrap();

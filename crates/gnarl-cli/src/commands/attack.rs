@@ -509,7 +509,7 @@ impl Report for AttackReport {
         ];
         if let Some(defended) = &self.defended {
             let line = |accuracy: &Accuracy, difference: &PairedDifference| {
-                format!("{} ({:+.2} ± {:.2})", accuracy.text(), difference.mean, difference.standard_error)
+                format!("{} ({})", accuracy.text(), output::difference(difference))
             };
             rows.extend([
                 ("inference", model.inference.to_string()),
