@@ -143,7 +143,7 @@ impl Command {
             Command::Advise(args) => vec![file("--write", &args.write)],
             Command::Axes(args) => vec![file("--write", &args.write)],
             Command::Predict(args) => vec![file("--output", &args.output), file("--embeddings", &args.embeddings)],
-            Command::Robustness(args) => vec![stem("--output", &args.output)],
+            Command::Robustness(args) => vec![stem("--output", &args.output), file("--page", &args.page)],
             Command::Certify(args) => vec![stem("--output", &args.output), file("--nodes", &args.nodes)],
         };
         places.into_iter().flatten().collect()

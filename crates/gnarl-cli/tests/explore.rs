@@ -9,7 +9,7 @@ use serde_json::Value;
 
 #[test]
 fn a_change_moves_answers_and_none_moves_nothing() {
-    let running = Running::new(Path::new("."), &["--data", "karate", "--epochs", "60", "--json"], 6);
+    let running = Running::new(Path::new("."), &["--data", "karate", "--epochs", "60", "--json"], 10);
     assert!(running.host.starts_with("127.0.0.1:"), "{}", running.host);
     assert_eq!(running.ask("GET", "/", "").0, 404, "without the secret there is nothing");
     let (status, page) = running.ask("GET", &format!("/{}/", running.secret), "");
@@ -27,13 +27,24 @@ fn a_change_moves_answers_and_none_moves_nothing() {
     let (_, flipped) = running.change(r#"{"edges": [], "features": [[0, 0], [0, 33]]}"#);
     let flipped: Value = serde_json::from_str(&flipped).unwrap();
     assert_ne!(flipped["margin"], same["margin"]);
-    for (wrong, why) in [(r#"{"edges": [[0, 34]], "features": []}"#, "no two of the 34 nodes"), ("[]", "not a change")]
-    {
+    // Other weights are other answers; twice asked for they are the same, and without them all is as it was.
+    let weights = r#"{"edges": [], "features": [], "axes": {"weights": "orthonormal"}}"#;
+    let (status, bounded) = running.change(weights);
+    assert_eq!(status, 200, "{bounded}");
+    assert_eq!(running.change(weights).1, bounded);
+    let bounded: Value = serde_json::from_str(&bounded).unwrap();
+    assert_ne!(bounded["margin"], same["margin"]);
+    for (wrong, why) in [
+        (r#"{"edges": [[0, 34]], "features": []}"#, "no two of the 34 nodes"),
+        ("[]", "not a change"),
+        (r#"{"edges": [], "features": [], "axes": {"weights": "leaden"}}"#, "cannot be switched so"),
+        (r#"{"edges": [], "features": [], "axes": {"hidden": "1000000000"}}"#, "cannot be switched so"),
+    ] {
         let (status, told) = running.change(wrong);
         assert_eq!(status, 400, "{told}");
         assert!(told.contains(why), "{told}");
     }
-    assert!(running.ended(), "six answers were asked for");
+    assert!(running.ended(), "ten answers were asked for");
 }
 
 #[test]

@@ -40,6 +40,40 @@ fn an_attack_has_a_page_to_walk_along() {
     assert!(!std::fs::read_to_string(&file).unwrap().contains("Accuracy by flips"));
 }
 
+#[test]
+fn robustness_has_a_page() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("far.html");
+    let name = file.to_str().unwrap();
+    let base = ["robustness", "--data", "karate", "--model", "gcn", "--epochs", "6", "--samples", "20", "--page", name];
+    let report = json(&[&base[..], &["--epsilon", "2,0.5"]].concat());
+    assert_eq!(report["files"][0], name);
+    let page = std::fs::read_to_string(&file).unwrap();
+    assert!(page.contains("<title>gcn on karate: how far answers move</title>"));
+    assert!(page.contains("\"values\":[0.5,2.0]"), "radii stand in their order");
+    assert!(page.contains("The samples of each radius") && page.contains("What no input exceeds"));
+    // Nothing moves within a radius of 0: there is no histogram to draw, and no harm.
+    json(&[&base[..], &["--epsilon", "0"]].concat());
+    assert!(!std::fs::read_to_string(&file).unwrap().contains("The samples of each radius"));
+    // Sets of graphs, and edges.
+    json(&[
+        "robustness",
+        "--data",
+        "mutag",
+        "--model",
+        "gin",
+        "--epochs",
+        "2",
+        "--samples",
+        "3",
+        "--target",
+        "structure",
+        "--page",
+        name,
+    ]);
+    assert!(std::fs::read_to_string(&file).unwrap().contains("around each test graph"));
+}
+
 /// One run has no spread.
 #[test]
 fn the_difference_of_one_run_has_no_error() {

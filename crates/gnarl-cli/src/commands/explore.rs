@@ -1,18 +1,23 @@
-//! `gnarl explore`: a graph and a model to play with in a browser. Edges and features change, and the answers move.
+//! `gnarl explore`: a graph and a model to play with in a browser. Edges and features change, axes are switched, and the answers move.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use clap::Args;
 use gnarl::model::Fitted;
 use gnarl::model::fit::FitOptions;
 use gnarl::nn::Backbone;
+use gnarl::operator::OperatorChoice;
 use gnarl::perturb::{Pair, flipped};
+use gnarl::study::axes::Switched;
 use gnarl::study::portrait::{Portrait, portrait};
 use gnarl::train::Watch;
-use gnarl_graph::{Content, CsrMatrix, Error, Features, Graph, Split};
+use gnarl_graph::dataset::Task;
+use gnarl_graph::{Content, CsrMatrix, Error, Features, Split};
 use serde::{Deserialize, Serialize};
 
 use super::load;
@@ -20,7 +25,7 @@ use super::model::ModelArgs;
 use super::model_page::{Looked, accuracy};
 use crate::global::Global;
 use crate::interrupt::{self, Interrupted};
-use crate::page::graph::{GraphData, Live, rounded, whole_percent};
+use crate::page::graph::{GraphData, Live, LiveAxis, rounded, whole_percent};
 use crate::page::{Page, Section};
 use crate::progress;
 use crate::serve::{Answer, Request, Server};
@@ -73,20 +78,24 @@ pub fn run(global: &Global, args: &ExploreArgs) -> anyhow::Result<()> {
 /// A graph and a model that answers.
 struct Scene {
     name: String,
-    graph: Graph,
+    content: Content,
     split: Split,
     /// Whether the split's test nodes are known to be held out; else they are all there are.
     is_held_out: bool,
-    fitted: Fitted,
+    fitted: Rc<Fitted>,
     before: Portrait,
+    /// The same model with axes switched, each fitted when it is first asked for.
+    others: RefCell<Vec<(Vec<Switched>, Rc<Fitted>)>>,
 }
 
-/// What a page asks for: flips of edges, and of features.
+/// What a page asks for: flips of edges and of features, and axes with what they are switched to.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Change {
     edges: Vec<Pair>,
     features: Vec<(u32, u32)>,
+    #[serde(default)]
+    axes: BTreeMap<String, String>,
 }
 
 /// The answers to a changed graph, of the nodes that are drawn.
@@ -135,13 +144,14 @@ impl Scene {
             return Ok(None);
         }
         let before = portrait(&fitted, &content, &split)?;
-        let graph = content.graph()?.clone();
-        Ok(Some(Self { name, graph, split, is_held_out, fitted, before }))
+        let others = RefCell::default();
+        Ok(Some(Self { name, content, split, is_held_out, fitted: Rc::new(fitted), before, others }))
     }
 
     /// The graph as it is drawn, and the page around it.
     fn page(&self, seed: u64) -> anyhow::Result<(GraphData, String)> {
-        let Self { name, graph, split, is_held_out, fitted, before } = self;
+        let Self { name, content, split, is_held_out, fitted, before, .. } = self;
+        let graph = content.graph()?;
         let looked = Looked { name, graph, split, is_held_out: *is_held_out, fitted, portrait: before };
         let mut data = looked.drawn(seed)?;
         let columns = match graph.features() {
@@ -151,9 +161,9 @@ impl Scene {
             _ => 0,
         };
         data.ids = data.sample.map(|_| data.shown.clone());
-        data.live = Some(Live { at: "change".into(), columns, accuracy: looked.accuracy() });
+        data.live = Some(Live { at: "change".into(), columns, accuracy: looked.accuracy(), axes: self.axes() });
         let walk = Section::new("graph", "Change something")
-            .text("Choose a node, flip an edge or a feature of it, and see whose answer moves. The model stays as it is: only what it is given changes.")
+            .text("Choose a node, flip an edge or a feature of it, and see whose answer moves: the model stays as it is, only what it is given changes. Switch an axis, and the model is fitted again on the same nodes by the same seed.")
             .component(data.clone());
         let answers = looked.answers("The answers without changes");
         let page = Page::new(&looked.title()).live().section(walk).section(answers).render()?;
@@ -172,19 +182,78 @@ impl Scene {
         }
     }
 
+    /// The axes that can be switched: none where the graph is not the one that the model was trained on.
+    fn axes(&self) -> Vec<LiveAxis> {
+        let mut axes: Vec<LiveAxis> = Vec::new();
+        if !self.is_held_out {
+            return axes;
+        }
+        let model = self.fitted.model();
+        for Switched { axis, choice } in Switched::all(Task::Node) {
+            let now = match axis {
+                "operator" if matches!(model.operator, OperatorChoice::Cgso(_)) => "cgso".into(),
+                "operator" => model.operator.to_string(),
+                "depth" => model.depth.name().to_string(),
+                "weights" => model.weights.name().to_string(),
+                "inference" => model.inference.name().to_string(),
+                _ => model.augment.name().to_string(),
+            };
+            if now == choice {
+                continue;
+            }
+            match axes.iter_mut().find(|known| known.axis == axis) {
+                Some(known) => known.others.push(choice),
+                None => axes.push(LiveAxis { axis, now, others: vec![choice] }),
+            }
+        }
+        axes
+    }
+
+    /// The model with axes switched; fitted, where that was not asked for before.
+    fn with_axes(&self, asked: &BTreeMap<String, String>) -> anyhow::Result<Rc<Fitted>> {
+        if asked.is_empty() {
+            return Ok(self.fitted.clone());
+        }
+        let refused = |what: String| Error::argument("explore", what);
+        let offered = self.axes();
+        let mut switched = Vec::new();
+        for (axis, choice) in asked {
+            let known = offered.iter().find(|known| known.axis == axis);
+            let choice =
+                known.and_then(|known| known.others.iter().find(|other| *other == choice).map(|c| (known.axis, *c)));
+            let (axis, choice) =
+                choice.ok_or_else(|| refused(format!("the axis '{axis}' cannot be switched so here")))?;
+            switched.push(Switched { axis, choice });
+        }
+        if let Some((_, fitted)) = self.others.borrow().iter().find(|(known, _)| *known == switched) {
+            return Ok(fitted.clone());
+        }
+        let options: Vec<_> = switched.iter().map(|s| (s.axis.to_string(), s.choice.to_string())).collect();
+        let model = self.fitted.model().over(&options)?;
+        let ready = model.ready(&self.name, &self.content, FitOptions::default())?;
+        let watch = Watch::stopped_by(interrupt::flag());
+        let fitted = Rc::new(ready.fit(&self.split, self.fitted.seed(), &watch)?);
+        if watch.stopped() {
+            return Err(refused("it was asked to end".into()).into());
+        }
+        self.others.borrow_mut().push((switched, fitted.clone()));
+        Ok(fitted)
+    }
+
     fn changed(&self, change: &Change, shown: &[u32]) -> anyhow::Result<Changed> {
+        let (graph, fitted) = (self.content.graph()?, self.with_axes(&change.axes)?);
         let refused = |what: String| Error::argument("explore", what);
         if change.edges.len() + change.features.len() > MOST_FLIPS {
             return Err(refused(format!("more than {MOST_FLIPS} flips at once")).into());
         }
-        let n = self.graph.num_nodes() as u32;
+        let n = graph.num_nodes() as u32;
         let mut pairs: Vec<Pair> = change.edges.iter().map(|&(u, v)| (u.min(v), u.max(v))).collect();
         pairs.sort_unstable();
         pairs.dedup();
         if let Some((u, v)) = pairs.iter().find(|(u, v)| u == v || *v >= n) {
             return Err(refused(format!("{u} and {v} are no two of the {n} nodes")).into());
         }
-        let graph = flipped(&self.graph, &pairs)?;
+        let graph = flipped(graph, &pairs)?;
         let graph = match graph.features() {
             Some(Features::Sparse(matrix)) if !change.features.is_empty() => {
                 let new = with_flips(matrix, &change.features)?;
@@ -193,7 +262,7 @@ impl Scene {
             _ if !change.features.is_empty() => return Err(refused("these features cannot be flipped".into()).into()),
             _ => graph,
         };
-        let after = portrait(&self.fitted, &Content::Graph(graph), &self.split)?;
+        let after = portrait(&fitted, &Content::Graph(graph), &self.split)?;
         let of = |u: &u32| *u as usize;
         Ok(Changed {
             predicted: shown.iter().map(|u| after.predicted[of(u)]).collect(),

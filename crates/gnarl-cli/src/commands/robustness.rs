@@ -21,8 +21,10 @@ use super::dry_run::{DryRun, Instead};
 use super::model::{ModelArgs, ProtocolName};
 use super::train::SpecReport;
 use crate::global::Global;
+use crate::html::Cell;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Report, real};
+use crate::page::{Axis, Component, Lines, Page, Section, Series};
 use crate::plot::{self, Line, LineChart, Point};
 use crate::progress;
 
@@ -62,6 +64,9 @@ pub struct RobustnessArgs {
     /// Write the curve over the radii to STEM.csv, STEM.svg and STEM.png
     #[arg(long, value_name = "STEM")]
     pub output: Option<PathBuf>,
+    /// Write a page to look at: the curves over the radii, the histogram of every radius, and what was seen beside the bounds
+    #[arg(long, value_name = "FILE.html")]
+    pub page: Option<PathBuf>,
 }
 
 gnarl_graph::named! {
@@ -261,7 +266,24 @@ pub fn run(global: &Global, args: &RobustnessArgs) -> anyhow::Result<output::Eit
     if let Some(stem) = &args.output {
         report.write(stem)?;
     }
+    if let Some(file) = &args.page {
+        output::write_whole(file, report.page()?)?;
+        report.files.push(file.display().to_string());
+    }
     Ok(output::Either::Right(report))
+}
+
+/// Columns of a histogram.
+const BARS: usize = 30;
+
+/// How many distances fall into each of [`BARS`] equal parts up to the largest, per cent.
+fn histogram(distances: &[f64], largest: f64) -> Vec<f64> {
+    let mut bars = vec![0.0; BARS];
+    for distance in distances {
+        let at = (distance / largest * BARS as f64) as usize;
+        bars[at.min(BARS - 1)] += 100.0 / distances.len() as f64;
+    }
+    bars
 }
 
 impl Radius {
@@ -335,6 +357,94 @@ impl RobustnessReport {
             y_label: "probability, distance".into(),
             lines,
         }
+    }
+}
+
+impl RobustnessReport {
+    /// A page with all that the text says, to look at.
+    fn page(&self) -> anyhow::Result<String> {
+        let mut curve: Vec<&Radius> = self.curve.iter().collect();
+        curve.sort_by(|a, b| a.epsilon.total_cmp(&b.epsilon));
+        let x = || Axis::at("epsilon", curve.iter().map(|radius| radius.epsilon).collect());
+        let of = |value: &dyn Fn(&Estimate) -> f64| curve.iter().map(|r| value(&r.found.pooled)).collect::<Vec<f64>>();
+        let lines = |title: &str, label: &str, series| {
+            Component::from(Lines { title: title.into(), x: x(), y: Axis::of(label), series })
+        };
+        let mean = Series {
+            name: "mean distance".into(),
+            values: of(&|found| found.mean),
+            low: Some(of(&|found| found.interval.map_or(found.mean, |[low, _]| low))),
+            high: Some(of(&|found| found.interval.map_or(found.mean, |[_, high]| high))),
+        };
+        let largest = Series { name: "largest seen".into(), values: of(&|found| found.largest), ..Series::default() };
+        let sigmas = curve.first().map_or(&[][..], |radius| &radius.found.pooled.exceedances);
+        let beyond = sigmas.iter().enumerate().map(|(s, exceedance)| Series {
+            name: format!("further than {}", exceedance.sigma),
+            values: of(&|found| found.exceedances[s].probability),
+            low: Some(of(&|found| found.exceedances[s].interval[0])),
+            high: Some(of(&|found| found.exceedances[s].interval[1])),
+        });
+        let changed =
+            Series { name: "answers".into(), values: of(&|found| 100.0 * found.changed), ..Series::default() };
+        let mut drawings = vec![
+            lines("How far answers move", "scaled distance", vec![mean, largest]),
+            lines("Answers of another class", "% of the answers", vec![changed]),
+        ];
+        if !sigmas.is_empty() {
+            drawings.push(lines("How often they move far", "probability", beyond.collect()));
+        }
+        let top = curve.iter().map(|radius| radius.found.pooled.largest).fold(0.0, f64::max);
+        if top > 0.0 {
+            let places = (0..BARS).map(|bar| top * (bar as f64 + 0.5) / BARS as f64).collect();
+            let series = curve.iter().map(|radius| Series {
+                name: format!("epsilon {}", real(radius.epsilon)),
+                values: histogram(&radius.found.pooled.distances, top),
+                ..Series::default()
+            });
+            drawings.push(
+                Lines {
+                    title: "The samples of each radius".into(),
+                    x: Axis::at("scaled distance", places),
+                    y: Axis::of("% of the samples"),
+                    series: series.collect(),
+                }
+                .into(),
+            );
+        }
+        let moves = format!("{}, {} samples at each radius{}.", self.what_moves(), self.samples, self.item);
+        let seen = Section::new("seen", "What samples show")
+            .text(&format!("{moves} The distance is that of class probabilities, Frobenius over twice the root of the number of answers: 0.707 at most. Bands are 95 % intervals, for these networks."))
+            .side_by_side(drawings);
+        let accuracy = self.test_accuracy.as_ref().map_or_else(|| "-".into(), Accuracy::text);
+        let mut tiles = vec![(accuracy, "test accuracy".to_string()), (self.runs.to_string(), "networks".to_string())];
+        if let Some(last) = curve.last() {
+            let label = format!("mean distance at epsilon {}", real(last.epsilon));
+            tiles.push((format!("{:.4}", last.found.pooled.mean), label));
+        }
+        let page = Page::new(&format!("{} on {}: how far answers move", self.model, self.data));
+        Ok(page.tiles(&tiles).section(seen).section(self.proved(&curve)).render()?)
+    }
+
+    /// What was seen beside what cannot be exceeded.
+    fn proved(&self, curve: &[&Radius]) -> Section {
+        let section = Section::new("bounds", "What no input exceeds");
+        if let Some(why) = &self.no_bounds {
+            return section.text(why);
+        }
+        let row = |radius: &&Radius| {
+            let found = &radius.found.pooled;
+            let cells = [
+                real(found.mean),
+                real(found.largest),
+                radius.scaled_bound().map_or_else(|| "-".into(), real),
+                format!("{:.1}", 100.0 * found.changed),
+            ];
+            (real(radius.epsilon), cells.iter().map(|text| Cell::text(text)).collect())
+        };
+        let rows: Vec<(String, Vec<Cell>)> = curve.iter().map(row).collect();
+        section
+            .text("The bound holds for every input within the radius, sampled or not.")
+            .table(&["epsilon", "mean", "largest seen", "bound", "classes changed, %"], &rows)
     }
 }
 

@@ -167,6 +167,19 @@ pub struct Live {
     /// Per cent of the test nodes that are right without changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<f64>,
+    /// The model's axes, where it can be fitted with another choice.
+    pub axes: Vec<LiveAxis>,
+}
+
+/// An axis that can be switched: what it is now, and what it may be.
+#[derive(Debug, Clone, Serialize)]
+pub struct LiveAxis {
+    /// Its name.
+    pub axis: &'static str,
+    /// The model's own choice.
+    pub now: String,
+    /// The others.
+    pub others: Vec<&'static str>,
 }
 
 /// Which part of a graph is drawn.

@@ -3,7 +3,7 @@
 // FOLDER has playwright-core and axe-core in node_modules. Each page is looked at on a narrow and a wide screen, in light and in dark colours: nothing is said on the
 // console, nothing is asked of a network, nothing sticks out to the side, axe-core finds nothing serious, and Tab reaches every control. What the
 // controls do is tried with the keyboard alone. A graph of 20,000 nodes is put into the first page, and the frames that panning it gets are printed;
-// MIN_FPS makes too few of them a failure. SHOTS=FOLDER keeps pictures.
+// MIN_FPS makes too few of them a failure. SHOTS=FOLDER keeps pictures. LIVE is the address of a `gnarl explore` on karate, which is tried besides.
 
 import { createRequire } from 'node:module';
 import { readFileSync, writeFileSync, mkdirSync } from 'node:fs';
@@ -145,6 +145,37 @@ async function frames(file) {
   await context.close();
 }
 
+// The page of `gnarl explore`, whose model is behind it: an axis and an edge by the keyboard, and all undone.
+async function live(url) {
+  const context = await browser.newContext({ viewport: { width: 1400, height: 900 } }), page = await context.newPage();
+  page.on('console', message => { if (['error', 'warning'].includes(message.type())) expect(false, `explore: the console says ${message.text()}`); });
+  page.on('pageerror', error => expect(false, `explore: ${error.message}`));
+  page.on('request', request => expect(request.url().startsWith(url), `explore: asks for ${request.url()}`));
+  await page.goto(url);
+  const said = page.locator('.controls output[role=status]').first();
+  const until = async (what, holds) => {
+    for (let i = 0; i < 300; i++) { const text = await said.textContent(); if (holds(text)) return text; await page.waitForTimeout(100); }
+    expect(false, `explore: ${what} does nothing (${await said.textContent()})`);
+  };
+  const weights = page.locator('select[data-axis=weights]');
+  await weights.focus();
+  await page.keyboard.press('ArrowDown');
+  console.log(`explore, other weights: ${await until('the choice of weights', text => text.startsWith('1 change'))}`);
+  await page.locator('canvas').first().focus();
+  await page.keyboard.press('n');
+  const edge = page.locator('form.controls input').first();
+  await edge.fill('33');
+  await edge.press('Enter');
+  console.log(`explore, and an edge: ${await until('a flip', text => text.startsWith('2 changes'))}`);
+  await page.getByRole('button', { name: 'Undo all' }).press('Enter');
+  await until('undoing', text => text.startsWith('0 changes, 0 answers turned'));
+  expect(await weights.evaluate(select => select.selectedIndex) === 0, 'explore: undoing leaves the weights');
+  await page.evaluate(axe);
+  const serious = await page.evaluate(async () => (await globalThis.axe.run(document)).violations.filter(v => ['serious', 'critical'].includes(v.impact)).map(v => v.id));
+  serious.forEach(id => expect(false, `explore: axe ${id}`));
+  await context.close();
+}
+
 for (const file of pages) {
   for (const [width, height] of [[375, 740], [1400, 900]]) for (const scheme of ['light', 'dark']) await look(file, width, height, scheme);
   await tabs(file);
@@ -157,6 +188,7 @@ if (with_graph) {
   await look(to, 1400, 900, 'light');
   await frames(to);
 }
+if (process.env.LIVE) await live(process.env.LIVE);
 await browser.close();
 console.log(faults.length ? `${faults.length} faults` : 'no faults');
 process.exit(faults.length ? 1 : 0);

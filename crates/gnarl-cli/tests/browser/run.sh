@@ -17,7 +17,8 @@ fi
 [ -n "$chromium" ] || skip "there is no Chromium"
 
 work="$(mktemp -d)"
-trap 'rm -rf "$work"' EXIT
+explorer=
+trap '[ -z "$explorer" ] || kill "$explorer" 2>/dev/null || true; rm -rf "$work"' EXIT
 echo '{"private":true}' >"$work/package.json"
 (cd "$work" && PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 timeout 180 npm install --no-audit --no-fund --silent playwright-core@1 axe-core@4) ||
     skip "playwright-core and axe-core could not be fetched"
@@ -30,6 +31,12 @@ gnarl="${GNARL:-target/debug/gnarl}"
 "$gnarl" report --out "$work/results.html" >/dev/null
 "$gnarl" train --data karate --model gcn --depth admp-st --epochs 20 --page "$work/model.html" >/dev/null
 "$gnarl" attack --data karate --model gcn --attack dice --budget 0.2 --epochs 20 --page "$work/attack.html" >/dev/null
+"$gnarl" robustness --data karate --model gcn --epochs 20 --samples 20 --epsilon 0.5,1,2 --page "$work/robustness.html" >/dev/null
 
-CHROMIUM="$chromium" timeout 500 node crates/gnarl-cli/tests/browser/check.mjs "$work" "$work/axes.html" "$work/karate.html" "$work/results.html" \
-    "$work/model.html" "$work/attack.html"
+"$gnarl" explore --data karate --epochs 60 --json >"$work/explorer" &
+explorer=$!
+for _ in $(seq 100); do [ -s "$work/explorer" ] && break; sleep 0.1; done
+live="$(sed -n 's/.*"url":"\([^"]*\)".*/\1/p' "$work/explorer")"
+
+LIVE="$live" CHROMIUM="$chromium" timeout 500 node crates/gnarl-cli/tests/browser/check.mjs "$work" "$work/axes.html" "$work/karate.html" "$work/results.html" \
+    "$work/model.html" "$work/attack.html" "$work/robustness.html"

@@ -8,9 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::types::{
+    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
 use arrow_array::{Array, ArrayRef, Float32Array, RecordBatch, StringArray};
-use arrow_cast::{cast, display::array_value_to_string};
 use arrow_schema::DataType;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -168,20 +170,19 @@ pub(super) fn stream_edges(path: &Path, sink: &mut dyn EdgeSink) -> Result<Strea
         let missing = |i: usize| Error::data(path, format!("row {}", row(i)), "an edge without one of its ends");
         match &mut names {
             None => {
-                let ids = places.ends.map(|end| cast(batch.column(end), &DataType::Int64));
-                let [Ok(us), Ok(vs)] = ids else {
+                let [Some(us), Some(vs)] = places.ends.map(|end| integers(batch.column(end))) else {
                     return Err(Error::data(path, "columns", "ids that are no integers"));
                 };
-                let (us, vs) = (us.as_primitive::<Int64Type>().clone(), vs.as_primitive::<Int64Type>().clone());
-                for i in 0..batch.num_rows() {
-                    if us.is_null(i) || vs.is_null(i) {
-                        return Err(missing(i));
-                    }
-                    let id = |value: i64| match u64::try_from(value) {
-                        Ok(id) if id < MAX_NODES as u64 => Ok(id as u32),
-                        _ => Err(Error::data(path, format!("row {}", row(i)), format!("{value} is not a node id"))),
+                for (i, (u, v)) in us.into_iter().zip(vs).enumerate() {
+                    let id = |value: Option<i128>| match value.map(u64::try_from) {
+                        None => Err(missing(i)),
+                        Some(Ok(id)) if id < MAX_NODES as u64 => Ok(id as u32),
+                        Some(_) => {
+                            let what = format!("{} is not a node id", value.unwrap_or_default());
+                            Err(Error::data(path, format!("row {}", row(i)), what))
+                        }
                     };
-                    let (u, v) = (id(us.value(i))?, id(vs.value(i))?);
+                    let (u, v) = (id(u)?, id(v)?);
                     largest = largest.max(Some(u.max(v)));
                     edges.push((u, v));
                 }
@@ -191,7 +192,7 @@ pub(super) fn stream_edges(path: &Path, sink: &mut dyn EdgeSink) -> Result<Strea
                     if column.is_null(i) {
                         return Err(missing(i));
                     }
-                    array_value_to_string(column, i).map_err(|e| Error::data(path, "columns", e.to_string()))
+                    value_as_text(column, i).map_err(|what| Error::data(path, "columns", what))
                 };
                 let [us, vs] = places.ends.map(|end| batch.column(end));
                 for i in 0..batch.num_rows() {
@@ -218,14 +219,89 @@ pub(super) fn stream_edges(path: &Path, sink: &mut dyn EdgeSink) -> Result<Strea
 }
 
 fn weights(path: &Path, column: &ArrayRef, before: u64) -> Result<Vec<f64>> {
-    let values = cast(column, &DataType::Float64).map_err(|e| Error::data(path, "weights", e.to_string()))?;
-    let values = values.as_primitive::<Float64Type>();
-    let weight = |i: usize| {
-        let fits = !values.is_null(i) && values.value(i).abs() <= f64::from(f32::MAX);
+    let unread = || Error::data(path, "weights", format!("a column of {} is not one of numbers", column.data_type()));
+    let weight = |(i, value): (usize, Option<f64>)| {
         let what = "a weight is missing or not a finite number that fits 32 bits";
-        fits.then(|| values.value(i)).ok_or_else(|| Error::data(path, format!("row {}", before + i as u64 + 1), what))
+        let fits = value.filter(|value| value.abs() <= f64::from(f32::MAX));
+        fits.ok_or_else(|| Error::data(path, format!("row {}", before + i as u64 + 1), what))
     };
-    (0..values.len()).map(weight).collect()
+    numbers(column).ok_or_else(unread)?.into_iter().enumerate().map(weight).collect()
+}
+
+/// The values of a column of primitives of one type, `None` where one is missing.
+macro_rules! values {
+    ($column:expr, $kind:ty, $into:expr) => {
+        $column.as_primitive::<$kind>().iter().map(|value| value.map($into)).collect()
+    };
+}
+
+/// A column of integers of any width.
+fn integers(column: &ArrayRef) -> Option<Vec<Option<i128>>> {
+    Some(match column.data_type() {
+        DataType::Int8 => values!(column, Int8Type, i128::from),
+        DataType::Int16 => values!(column, Int16Type, i128::from),
+        DataType::Int32 => values!(column, Int32Type, i128::from),
+        DataType::Int64 => values!(column, Int64Type, i128::from),
+        DataType::UInt8 => values!(column, UInt8Type, i128::from),
+        DataType::UInt16 => values!(column, UInt16Type, i128::from),
+        DataType::UInt32 => values!(column, UInt32Type, i128::from),
+        DataType::UInt64 => values!(column, UInt64Type, i128::from),
+        _ => return None,
+    })
+}
+
+/// A column of numbers; texts are read as numbers where they are some.
+fn numbers(column: &ArrayRef) -> Option<Vec<Option<f64>>> {
+    Some(match column.data_type() {
+        DataType::Float16 => values!(column, Float16Type, f64::from),
+        DataType::Float32 => values!(column, Float32Type, f64::from),
+        DataType::Float64 => values!(column, Float64Type, f64::from),
+        DataType::Boolean => column.as_boolean().iter().map(|value| value.map(f64::from)).collect(),
+        kind if kind.is_integer() => {
+            integers(column)?.into_iter().map(|value| value.map(|value| value as f64)).collect()
+        }
+        kind if kind.is_string() => {
+            let number = |i| if column.is_null(i) { None } else { value_as_text(column, i).ok()?.trim().parse().ok() };
+            (0..column.len()).map(number).collect()
+        }
+        _ => return None,
+    })
+}
+
+/// One value that is not missing, as a file of text would have it; what cannot be written so is named.
+fn value_as_text(column: &ArrayRef, i: usize) -> std::result::Result<String, String> {
+    /// A value of a column of primitives, written out.
+    macro_rules! written {
+        ($kind:ty) => {
+            column.as_primitive::<$kind>().value(i).to_string()
+        };
+    }
+    Ok(match column.data_type() {
+        DataType::Null => String::new(),
+        DataType::Utf8 => column.as_string::<i32>().value(i).to_string(),
+        DataType::LargeUtf8 => column.as_string::<i64>().value(i).to_string(),
+        DataType::Utf8View => column.as_string_view().value(i).to_string(),
+        DataType::Boolean => column.as_boolean().value(i).to_string(),
+        DataType::Int8 => written!(Int8Type),
+        DataType::Int16 => written!(Int16Type),
+        DataType::Int32 => written!(Int32Type),
+        DataType::Int64 => written!(Int64Type),
+        DataType::UInt8 => written!(UInt8Type),
+        DataType::UInt16 => written!(UInt16Type),
+        DataType::UInt32 => written!(UInt32Type),
+        DataType::UInt64 => written!(UInt64Type),
+        DataType::Float16 => written!(Float16Type),
+        DataType::Float32 => written!(Float32Type),
+        DataType::Float64 => written!(Float64Type),
+        // What pandas calls categories: a number that stands for a text.
+        DataType::Dictionary(..) => {
+            let words = column.as_any_dictionary();
+            let place = integers(&words.keys().slice(i, 1)).and_then(|key| key[0]);
+            let place = place.and_then(|at| usize::try_from(at).ok()).filter(|&at| at < words.values().len());
+            return value_as_text(words.values(), place.ok_or("a category that the table does not name")?);
+        }
+        kind => return Err(format!("a column of {kind} is neither one of numbers nor one of texts")),
+    })
 }
 
 /// A table as text: as it is, or by columns.
@@ -247,7 +323,7 @@ fn as_text(path: &Path) -> Result<String> {
             for column in batch.columns() {
                 let text = match column.is_null(i) {
                     true => String::new(),
-                    false => array_value_to_string(column, i).map_err(|e| fault(&e))?,
+                    false => value_as_text(column, i).map_err(|e| fault(&e))?,
                 };
                 out.write_field(text).map_err(|e| fault(&e))?;
             }

@@ -15,7 +15,7 @@ use crate::attack::nettack::{Nettack, Parts};
 use crate::attack::pgd_features::PgdFeatures;
 use crate::attack::pgd_structure::PgdStructure;
 use crate::defense::{Defense, Jaccard, Svd, nothing};
-use crate::inference::{CleanCrf, Inference, RobustCrf};
+use crate::inference::{CleanCrf, GoodAt, Inference, RobustCrf};
 use crate::model::Model;
 use crate::nn::Backbone;
 use crate::operator::OperatorChoice;
@@ -133,6 +133,8 @@ pub const COMBINED: Threat = against_input(Attack::Combined(Combined { psi: 5.0,
 pub const ROBUST_CRF: Inference = Inference::RobustCrf(RobustCrf::new());
 /// Ours.
 pub const CLEAN_CRF: Inference = Inference::CleanCrf(CleanCrf::new());
+/// Detectors of an attacker's edges.
+pub const GOOD_AT: Inference = Inference::GoodAt(GoodAt::new());
 
 const fn against_input(attack: Attack) -> Threat {
     Threat { attack, mode: Mode::Evasion, surrogate: false, tenths: false, inference: None }

@@ -22,8 +22,6 @@ pub fn thesis_inference(inference: Inference, dataset: &str) -> Inference {
     match inference {
         // What tunes itself takes no values.
         _ if inference.tunes() => inference,
-        // What is tuned is not for a table to say.
-        _ if inference.tunes() => inference,
         Inference::RobustCrf(mut crf) => {
             if let Some((_, radius, sigma)) = values(crf.on) {
                 crf.radius = crf.radius.or(Some(radius));

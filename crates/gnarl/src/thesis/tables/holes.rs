@@ -1,7 +1,4 @@
-//! What the tables of ch. 5 to 7 say in common: a defence that is not in gnarl yet; notes.
-
-/// A defence.
-pub const GOOD_AT: &str = "GOOD-AT is not in gnarl yet";
+//! The notes that tables of ch. 5 to 7 have in common.
 
 /// The note of ch. 5's tables.
 pub const STUDY_5: &str = "two convolutions of 16 without bias, a linear layer, no weight decay, features row-normalised; every run's attack is made against its own model";
