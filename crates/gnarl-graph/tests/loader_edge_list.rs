@@ -359,3 +359,12 @@ fn damaged_bytes_never_panic() {
     let seeds = [parts.join("\0").into_bytes(), others.join("\0").into_bytes(), named.join("\0").into_bytes()];
     fuzz::mutations(&seeds, 5000, edge_list::fuzz_edge_list);
 }
+
+/// Inputs that fuzzing has found to break a reader.
+#[test]
+fn what_fuzzing_found_breaks_nothing() {
+    // Labels with a row of quotation marks alone.
+    edge_list::fuzz_edge_list(b"0 1\n1 2\n2 0\n\x00\x001 0 0.5\n0 1 \"\"\r\r0\n\"");
+    edge_list::fuzz_edge_list(b"0 1\n1 2\n2 0\n\x00\x000 a\n\"\"\n2 b\n");
+    edge_list::fuzz_edge_list(b"0 1\n1 2\n2 0\n# a \"\"\",-3\n\x000\n1\x021 a remark\n\x001 0 0.5\n0 1 \"\"\r\r0\n\"");
+}

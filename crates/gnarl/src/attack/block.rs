@@ -232,26 +232,63 @@ impl<'a> Search<'a> {
 /// Up to `count` pairs without an edge, none of those in use, each set of them as likely as any other.
 fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<Pair> {
     let n = graph.num_nodes() as u64;
-    let mut taken: HashSet<Pair> = used.iter().copied().collect();
     let free = (n * n.saturating_sub(1) / 2).saturating_sub((graph.num_edges() + used.len()) as u64);
     if (count as u64) > free / DENSE {
+        let mut taken: HashSet<Pair> = used.iter().copied().collect();
         let apart = |u: u32, v: u32| !graph.has_edge(u, v);
         return draw_pairs(graph.num_nodes(), count, apart, &mut taken, rng);
     }
-    // Of so many pairs few are drawn twice: sorting them out is faster than remembering each.
-    let mut drawn: Vec<Pair> = Vec::with_capacity(count);
+    // Of so many pairs few are drawn twice: sorting them out is faster than remembering each. A pair is one number, its ends one after the other.
+    let bits = u64::BITS - n.leading_zeros();
+    let key = |u: u32, v: u32| u64::from(u) << bits | u64::from(v);
+    let ends = |key: u64| ((key >> bits) as u32, (key & ((1 << bits) - 1)) as u32);
+    let mut used: Vec<u64> = used.iter().map(|&(u, v)| key(u, v)).collect();
+    used.sort_unstable();
+    let mut drawn: Vec<u64> = Vec::with_capacity(count);
     while drawn.len() < count {
         let one = |_| {
             let (u, v) = (rng.random_range(0..n as u32), rng.random_range(0..n as u32 - 1));
             let v = if v >= u { v + 1 } else { v };
-            (u.min(v), u.max(v))
+            key(u.min(v), u.max(v))
         };
         drawn.extend((0..count - drawn.len()).map(one));
-        drawn.sort_unstable();
+        sort_by_digits(&mut drawn, 2 * bits);
         drawn.dedup();
-        drawn.retain(|pair| !graph.has_edge(pair.0, pair.1) && !taken.contains(pair));
+        // Edges and pairs in use are in order, too: they are gone through side by side.
+        let (mut row, mut edges, mut in_use) = (u32::MAX, &[][..], &used[..]);
+        drawn.retain(|&pair| {
+            let (u, v) = ends(pair);
+            if u != row {
+                (row, edges) = (u, graph.neighbours(u));
+            }
+            while edges.first().is_some_and(|&w| w < v) {
+                edges = &edges[1..];
+            }
+            while in_use.first().is_some_and(|&other| other < pair) {
+                in_use = &in_use[1..];
+            }
+            edges.first() != Some(&v) && in_use.first() != Some(&pair)
+        });
     }
-    drawn
+    drawn.into_iter().map(ends).collect()
+}
+
+/// Sorts numbers of so many bits, twelve of them at a time from the lowest: their order among each other never matters.
+fn sort_by_digits(keys: &mut Vec<u64>, bits: u32) {
+    const DIGIT: u32 = 12;
+    let mut sorted = vec![0; keys.len()];
+    for shift in (0..bits).step_by(DIGIT as usize) {
+        let digit = |key: u64| (key >> shift) as usize & ((1 << DIGIT) - 1);
+        let mut places = [0usize; (1 << DIGIT) + 1];
+        keys.iter().for_each(|&key| places[digit(key) + 1] += 1);
+        (0..1 << DIGIT).for_each(|d| places[d + 1] += places[d]);
+        for &key in keys.iter() {
+            let place = &mut places[digit(key)];
+            sorted[*place] = key;
+            *place += 1;
+        }
+        std::mem::swap(keys, &mut sorted);
+    }
 }
 
 /// Up to `count` pairs without an edge that have one of these ends, none of those in use: all there are, where there is room for them.
@@ -286,8 +323,13 @@ fn not_relaxable<A: Choice>(model: &WhiteBox) -> crate::Error {
 /// variables in 0 to 1 that sum to at most the budget.
 pub(super) fn ascend(flips: &mut [f32], slope: &[f32], budget: usize, share: f64) {
     let mut steepest: Vec<f32> = slope.iter().copied().filter(|&g| g > 0.0).collect();
+    if steepest.len() > budget {
+        steepest.select_nth_unstable_by(budget, |a, b| b.total_cmp(a));
+        steepest.truncate(budget);
+    }
+    // In one order, whatever the selection left: sums do not depend on it.
     steepest.sort_unstable_by(|a, b| b.total_cmp(a));
-    let total: f64 = steepest.iter().take(budget).map(|&g| f64::from(g)).sum();
+    let total: f64 = steepest.iter().map(|&g| f64::from(g)).sum();
     if total > 0.0 {
         let by = share * budget as f64 / total;
         flips.iter_mut().zip(slope).for_each(|(p, &g)| *p += (by * f64::from(g)) as f32);
@@ -298,13 +340,20 @@ pub(super) fn ascend(flips: &mut [f32], slope: &[f32], budget: usize, share: f64
 /// The nearest point with entries in 0 to 1 and a sum of at most `budget`: all entries lowered by the same amount, found by
 /// bisection, and cut off.
 pub(super) fn project(flips: &mut [f32], budget: f64) {
-    let sum = |by: f64| flips.iter().map(|&p| (f64::from(p) - by).clamp(0.0, 1.0)).sum::<f64>();
+    // What is not above the amount adds nothing to the sum, and is not looked at again.
+    let mut above: Vec<f64> = flips.iter().filter(|p| **p > 0.0).map(|&p| f64::from(p)).collect();
+    let sum = |above: &[f64], by: f64| above.iter().map(|p| (p - by).clamp(0.0, 1.0)).sum::<f64>();
     let mut by = 0.0;
-    if sum(0.0) > budget {
-        let (mut low, mut high) = (0.0, flips.iter().fold(0.0, |m, &p| f64::max(m, f64::from(p))));
+    if sum(&above, 0.0) > budget {
+        let (mut low, mut high) = (0.0, above.iter().copied().fold(0.0, f64::max));
         for _ in 0..60 {
             by = (low + high) / 2.0;
-            if sum(by) > budget { low = by } else { high = by }
+            if sum(&above, by) > budget {
+                low = by;
+                above.retain(|p| *p > low);
+            } else {
+                high = by;
+            }
         }
         by = high;
     }
@@ -332,6 +381,33 @@ mod tests {
         assert_eq!(drawn(&[(0, 11), (1, 11), (2, 11)], rng), []);
         let at = |ends: &[u32], rng: &mut Rng| draw_at(&graph, ends, 100, &[(2, 11)], rng);
         assert_eq!((at(&[11, 0], rng), at(&[5], rng)), (vec![(0, 11), (1, 11)], vec![]));
+    }
+
+    #[test]
+    fn digits_sort_as_numbers_do() {
+        let rng = &mut gnarl_graph::random::stream(3, "digits", 0);
+        for (count, bits) in [(0, 2), (1, 24), (500, 5), (3000, 24), (3000, 41), (100, 62)] {
+            let mut keys: Vec<u64> = (0..count).map(|_| rng.random_range(0..1 << bits)).collect();
+            let mut expected = keys.clone();
+            expected.sort_unstable();
+            sort_by_digits(&mut keys, bits);
+            assert_eq!(keys, expected, "{count} of {bits} bits");
+        }
+    }
+
+    /// Drawn by the same numbers as pair by pair: no edge, nothing in use, nothing twice, in order, as many as asked for.
+    #[test]
+    fn pairs_that_are_drawn_are_apart() {
+        let graph = Graph::from_edges(60, (0..60u32).flat_map(|u| [(u, (u + 1) % 60), (u, (u + 7) % 60)])).unwrap().0;
+        let rng = &mut gnarl_graph::random::stream(4, "apart", 0);
+        let used = [(0, 30), (5, 9), (2, 58)];
+        for _ in 0..50 {
+            let drawn = draw_apart(&graph, 400, &used, rng);
+            assert!(drawn.is_sorted() && drawn.len() == 400);
+            assert!(drawn.windows(2).all(|w| w[0] != w[1]));
+            assert!(drawn.iter().all(|pair| pair.0 < pair.1 && pair.1 < 60 && !graph.has_edge(pair.0, pair.1)));
+            assert!(drawn.iter().all(|pair| !used.contains(pair)));
+        }
     }
 
     #[test]

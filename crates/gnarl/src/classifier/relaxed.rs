@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use gnarl_graph::Graph;
 use gnarl_graph::operator::ClassicalOperator as Op;
-use rayon::prelude::*;
 
 use crate::classifier::WhiteBox;
 use crate::error::Result;
@@ -42,7 +41,7 @@ pub struct Relaxed {
 
 impl Relaxed {
     /// Variables for the edges of a graph, in ascending order, then for `candidates`: different pairs `u < v` without an edge.
-    /// O((edges + candidates) log).
+    /// O(nodes + edges + candidates).
     pub fn new(graph: &Graph, kind: Op, candidates: &[Pair]) -> Result<Self> {
         let n = graph.num_nodes();
         let mut pairs: Vec<Pair> = graph.edges().collect();
@@ -55,11 +54,11 @@ impl Relaxed {
         let smallest = weights.iter().copied().filter(|&w| w > 0.0).fold(1.0, f32::min);
 
         let has_diagonal = !matches!(kind, Op::Adjacency | Op::MeanAggregation);
-        let (entries, offsets) = sorted_entries(n, &pairs, has_diagonal);
-        let column = |f: fn(&(u32, u32, u32)) -> u32| entries.iter().map(f).collect::<Vec<u32>>();
-        let pattern = Pattern::new(n, offsets, column(|e| e.1));
-        let index = |values: Vec<u32>| Tensor::from_vec(values, entries.len(), &Device::Cpu);
-        let is_own: Vec<f32> = entries.iter().map(|(u, v, _)| if u == v { 1.0 } else { 0.0 }).collect();
+        let Entries { offsets, rows, cols, pair_of } = Entries::new(n, &pairs, has_diagonal);
+        let count = rows.len();
+        let is_own: Vec<f32> = rows.iter().zip(&cols).map(|(u, v)| if u == v { 1.0 } else { 0.0 }).collect();
+        let pattern = Pattern::new(n, offsets, cols.clone());
+        let index = |values: Vec<u32>| Tensor::from_vec(values, count, &Device::Cpu);
         Ok(Self {
             kind,
             num_edges,
@@ -67,10 +66,10 @@ impl Relaxed {
             moves: Tensor::from_vec(moves, pairs.len(), &Device::Cpu)?,
             pairs,
             pattern: Operator::from_pattern(Arc::new(pattern)),
-            pair_of: index(column(|e| e.2))?,
-            rows: index(column(|e| e.0))?,
-            cols: index(column(|e| e.1))?,
-            diagonal: Tensor::from_vec(is_own, entries.len(), &Device::Cpu)?,
+            pair_of: index(pair_of)?,
+            rows: index(rows)?,
+            cols: index(cols)?,
+            diagonal: Tensor::from_vec(is_own, count, &Device::Cpu)?,
             floor: f64::from(smallest) / 2.0,
         })
     }
@@ -142,39 +141,63 @@ impl Relaxed {
     }
 }
 
-/// Row, column and pair of every entry, by rows and columns, and where each row begins; entries of the diagonal have the place after the last
-/// pair. Rows are counted and filled, then sorted side by side: blocks are drawn anew many times.
-fn sorted_entries(n: usize, pairs: &[Pair], has_diagonal: bool) -> (Vec<(u32, u32, u32)>, Vec<usize>) {
-    let mut offsets = vec![0usize; n + 1];
-    for &(u, v) in pairs {
-        offsets[u as usize + 1] += 1;
-        offsets[v as usize + 1] += 1;
+/// Row, column and pair of every entry, by rows and columns, and where each row begins. Entries of the diagonal have the place after the last pair.
+struct Entries {
+    offsets: Vec<usize>,
+    rows: Vec<u32>,
+    cols: Vec<u32>,
+    pair_of: Vec<u32>,
+}
+
+impl Entries {
+    /// By counting: blocks are drawn anew many times.
+    fn new(n: usize, pairs: &[Pair], has_diagonal: bool) -> Self {
+        // Before the diagonal of a row stand the pairs that it is the larger end of, after it those that it is the smaller end of.
+        let (mut smaller, mut larger) = (vec![0usize; n + 1], vec![0usize; n + 1]);
+        for &(u, v) in pairs {
+            smaller[u as usize + 1] += 1;
+            larger[v as usize + 1] += 1;
+        }
+        for u in 0..n {
+            smaller[u + 1] += smaller[u];
+            larger[u + 1] += larger[u];
+        }
+        let own = usize::from(has_diagonal);
+        let offsets: Vec<usize> = (0..=n).map(|u| smaller[u] + larger[u] + u * own).collect();
+        let by_larger = placed(0..pairs.len() as u32, &larger, |pair| pairs[pair as usize].1);
+        let in_order = placed(by_larger.into_iter(), &smaller, |pair| pairs[pair as usize].0);
+
+        let count = offsets[n];
+        let (mut rows, mut cols, mut pair_of) = (vec![0; count], vec![0; count], vec![pairs.len() as u32; count]);
+        for u in 0..n {
+            rows[offsets[u]..offsets[u + 1]].fill(u as u32);
+            if has_diagonal {
+                cols[offsets[u] + larger[u + 1] - larger[u]] = u as u32;
+            }
+        }
+        let mut before = offsets.clone();
+        let mut after: Vec<usize> = (0..n).map(|u| offsets[u] + larger[u + 1] - larger[u] + own).collect();
+        for pair in in_order {
+            let (u, v) = pairs[pair as usize];
+            for (place, col) in [(&mut after[u as usize], v), (&mut before[v as usize], u)] {
+                (cols[*place], pair_of[*place]) = (col, pair);
+                *place += 1;
+            }
+        }
+        Self { offsets, rows, cols, pair_of }
     }
-    for u in 0..n {
-        offsets[u + 1] += offsets[u] + usize::from(has_diagonal);
+}
+
+/// Numbers in the order of their keys, those of equal keys as they came; `begins` is where each key's numbers begin.
+fn placed(numbers: impl ExactSizeIterator<Item = u32>, begins: &[usize], key: impl Fn(u32) -> u32) -> Vec<u32> {
+    let mut next = begins.to_vec();
+    let mut out = vec![0; numbers.len()];
+    for number in numbers {
+        let place = &mut next[key(number) as usize];
+        out[*place] = number;
+        *place += 1;
     }
-    let mut next = offsets.clone();
-    let mut entries = vec![(0, 0, 0); offsets[n]];
-    let mut put = |u: u32, v: u32, pair: u32| {
-        entries[next[u as usize]] = (u, v, pair);
-        next[u as usize] += 1;
-    };
-    for (i, &(u, v)) in pairs.iter().enumerate() {
-        put(u, v, i as u32);
-        put(v, u, i as u32);
-    }
-    if has_diagonal {
-        (0..n as u32).for_each(|u| put(u, u, pairs.len() as u32));
-    }
-    let mut rows: Vec<&mut [(u32, u32, u32)]> = Vec::with_capacity(n);
-    let mut rest = &mut entries[..];
-    for u in 0..n {
-        let (row, after) = rest.split_at_mut(offsets[u + 1] - offsets[u]);
-        rows.push(row);
-        rest = after;
-    }
-    rows.into_par_iter().with_min_len(256).for_each(|row| row.sort_unstable());
-    (entries, offsets)
+    out
 }
 
 /// A network behind a defence, as an attacker sees it who follows gradients to edges.
@@ -293,6 +316,25 @@ mod tests {
                     assert_close(&got, &expected, 1e-5, &format!("{kind} with {chosen:?}"));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn entries_stand_by_rows_and_columns() {
+        let pairs = [(1, 3), (0, 2), (2, 3), (0, 3), (1, 2), (0, 1)];
+        for has_diagonal in [false, true] {
+            let Entries { offsets, rows, cols, pair_of } = Entries::new(5, &pairs, has_diagonal);
+            let mut expected: Vec<(u32, u32, u32)> = Vec::new();
+            for (i, &(u, v)) in pairs.iter().enumerate() {
+                expected.extend([(u, v, i as u32), (v, u, i as u32)]);
+            }
+            if has_diagonal {
+                expected.extend((0..5).map(|u| (u, u, 6)));
+            }
+            expected.sort_unstable();
+            let got: Vec<_> = (0..rows.len()).map(|k| (rows[k], cols[k], pair_of[k])).collect();
+            assert_eq!(got, expected);
+            assert!((0..5).all(|u| rows[offsets[u]..offsets[u + 1]].iter().all(|&row| row == u as u32)));
         }
     }
 

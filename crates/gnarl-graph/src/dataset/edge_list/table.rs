@@ -63,7 +63,11 @@ impl Table {
             let row = record.position().map_or(0, |at| at.line() as usize - 1);
             let line = self.lines.get(row).copied().unwrap_or(row + 1);
             // Spaces come in runs; between commas or tabs an empty field is one.
-            let fields: Vec<&str> = record.iter().filter(|f| self.delimiter != b' ' || !f.is_empty()).collect();
+            let mut fields: Vec<&str> = record.iter().filter(|f| self.delimiter != b' ' || !f.is_empty()).collect();
+            // A pair of quotation marks alone is a row, too: of one field with nothing in it.
+            if fields.is_empty() {
+                fields.push("");
+            }
             if fields.iter().any(|field| field.contains('\n')) {
                 return Err(at_line(&self.path, line, "a quotation mark is not closed on its line"));
             }
@@ -166,6 +170,7 @@ mod tests {
         );
         assert_eq!(rows("a\t\tb").unwrap()[0].1, ["a", "", "b"]);
         assert!(rows("").unwrap().is_empty());
+        assert_eq!(rows("a b\n\"\"\n").unwrap()[1], (2, vec![String::new()]));
     }
 
     #[test]
