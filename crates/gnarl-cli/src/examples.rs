@@ -45,7 +45,7 @@ pub const ROBUSTNESS: &str = "\
 Examples:
   gnarl robustness --data cora --model gcn --epsilon 1,5,10 --output cora-gcn
   gnarl robustness --data cora --model gcn --target structure --epsilon 50
-  gnarl robustness --data cora --model gcn --weights orthonormal --epsilon 0.5,1,2 --page gcorn.html";
+  gnarl robustness --data cora --model gcn --weights orthonormal --page gcorn.html";
 
 /// Of `gnarl certify`.
 pub const CERTIFY: &str = "\

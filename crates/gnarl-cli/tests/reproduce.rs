@@ -193,9 +193,8 @@ fn tables_of_attacks_say_what_they_would_run_and_what_is_not_there() {
     assert!(shown.contains("77.10 ± 1.80"), "{shown}");
 
     let report = json(&["reproduce", "structure_results", "--out", out]);
-    assert_eq!(cell(&report, "clean: GOOD-AT", 1)["message"], "GOOD-AT is not in gnarl yet");
-    let shown = text(&["reproduce", "structure_results", "--out", out]);
-    assert!(shown.contains("hole: GOOD-AT is not in gnarl yet"), "{shown}");
+    let good_at = &cell(&report, "DICE, evasion: GOOD-AT", 1)["config"]["work"]["attacked"]["model"];
+    assert_eq!(good_at["inference"]["kind"], "good-at");
     let work = &cell(&report, "DICE, poisoning: RobustCRF", 2)["config"]["work"]["attacked"];
     assert_eq!((&work["mode"], &work["attack"]["kind"]), (&"poisoning".into(), &"dice".into()));
     let inference = &work["model"]["inference"];

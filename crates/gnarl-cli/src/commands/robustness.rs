@@ -394,7 +394,8 @@ impl RobustnessReport {
             drawings.push(lines("How often they move far", "probability", beyond.collect()));
         }
         let top = curve.iter().map(|radius| radius.found.pooled.largest).fold(0.0, f64::max);
-        if top > 0.0 {
+        // What rounding moves is nothing to look at.
+        if top > 1e-6 {
             let places = (0..BARS).map(|bar| top * (bar as f64 + 0.5) / BARS as f64).collect();
             let series = curve.iter().map(|radius| Series {
                 name: format!("epsilon {}", real(radius.epsilon)),
