@@ -185,7 +185,7 @@ impl TrainingOptions {
         Setting::new("learning-rate", "X", "learning rate [default: 0.01]").flag("lr"),
         Setting::new("exponent-learning-rate", "X", "learning rate of cgso's exponents [default: 0.005; from near 0.0002]").flag("exponent-lr"),
         Setting::new("scalar-learning-rate", "X", "learning rate of cgso's other scalars [default: 0.01; from near 0.0004]").flag("scalar-lr"),
-        Setting::new("weight-decay", "X", "L2 decay [default: 5e-4; with a gain 0.05, of parseval 0.01]"),
+        Setting::new("weight-decay", "X", "L2 decay [default: 5e-4; of orthonormal 0.01, of parseval 0.02, of sgc 0.05]"),
         Setting::new("schedule", "EPOCHS:FACTOR", "multiply the learning rate by FACTOR every EPOCHS epochs, as in 50:0.6 [default: none; of sets of graphs 100:0.5]").flag("lr-step"),
         Setting::new("keep", "WHICH", "weights to keep: best-validation or last [default: best-validation]"),
         Setting::new("patience", "N", "stop after this many epochs without a lower validation loss"),
