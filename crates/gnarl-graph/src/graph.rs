@@ -432,26 +432,30 @@ impl Graph {
 
     /// A new graph without these edges. Fails where one of them is not there.
     pub fn remove_edges(&self, edges: &[(u32, u32)]) -> Result<Self> {
-        let mut gone = std::collections::HashSet::with_capacity(edges.len());
+        let mut gone = vec![false; self.num_arcs()];
         for &(u, v) in edges {
             let n = self.num_nodes();
             if u as usize >= n || v as usize >= n {
                 return Err(out_of_range("Graph::remove_edges", u.max(v), n));
             }
-            if !self.has_edge(u, v) {
-                return Err(Error::argument("Graph::remove_edges", format!("there is no edge between {u} and {v}")));
+            for (from, to) in [(u, v), (v, u)] {
+                let Ok(place) = self.neighbours(from).binary_search(&to) else {
+                    return Err(Error::argument(
+                        "Graph::remove_edges",
+                        format!("there is no edge between {u} and {v}"),
+                    ));
+                };
+                gone[self.arc_range(from).start + place] = true;
             }
-            gone.insert((u.min(v), u.max(v)));
         }
         let mut offsets = Vec::with_capacity(self.offsets.len());
         offsets.push(0u64);
-        let mut targets = Vec::with_capacity(self.targets.len() - 2 * gone.len());
+        let mut targets = Vec::with_capacity(self.targets.len());
         let mut weights = self.weights.as_ref().map(|_| Vec::with_capacity(targets.capacity()));
         for u in 0..self.num_nodes() as u32 {
             for k in self.arc_range(u) {
-                let v = self.targets[k];
-                if !gone.contains(&(u.min(v), u.max(v))) {
-                    targets.push(v);
+                if !gone[k] {
+                    targets.push(self.targets[k]);
                     if let Some(w) = &mut weights {
                         w.push(self.arc_weight(k));
                     }

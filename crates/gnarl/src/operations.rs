@@ -20,9 +20,9 @@ macro_rules! operations {
 }
 
 operations! {
-    Abs, Add, AddBias, Additive, Affine, AffineMap, ApplyConstant, ApplyFactored, ApplyTransposed, ApplyVariable,
+    Abs, Add, AddBias, Additive, Affine, AffineMap, ApplyConstant, ApplyFactored, ApplyPairs, ApplyTransposed, ApplyVariable,
     Bjorck, Broadcast, Cast, Cat, Choose, ConstantConvolution, CrossEntropy, DenseConvolution, Div, Elu, EntryValues, Exp,
-    Gate, Gather, GatV2, GiveWinners, IndexAdd, IndexSelect, Log, MatMul, Maximum, Mul, Narrow, Neg, NodeFactors, Pad,
+    Gate, Gather, GatV2, GiveWinners, IndexAdd, IndexSelect, Log, MatMul, Maximum, Mul, Narrow, Neg, NodeFactors, Pad, PairProducts,
     PlainDropout, Powf, Recip, Relu, ReluDropout, Reshape, Round, Same, SampledProducts, Sandwich, ScatterAdd, SegmentSoftmax, Sign,
     SoftCrossEntropy, Sqr, Sqrt, Sub, SumTo, TakeWinners, Tanh, Transpose,
 }

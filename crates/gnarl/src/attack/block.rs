@@ -14,17 +14,20 @@ use rand::seq::index::sample;
 
 use super::loss::Objective;
 use super::method::{Scene, refused, without_gradients};
-use crate::classifier::{Classifier, Filter, Relaxed, Through, WhiteBox};
+use crate::classifier::{Classifier, Relaxed, Through, WhiteBox};
 use crate::error::Result;
 use crate::nn::{Input, UsualOperator};
 use crate::operator::OperatorChoice;
 use crate::perturb::{Pair, draw_pairs, flipped};
-use crate::tensor::{Device, Tensor, Var};
+use crate::tensor::{DType, Device, Pairs, Tensor, Var};
 
 /// Entries of a pattern are numbered by 32 bits, and every pair has two.
 pub(super) const MAX_BLOCK: usize = 1 << 29;
 /// Variables up to this count as unused.
 const UNUSED: f32 = 1e-6;
+
+/// Pairs of a first block by which a relaxation is tried.
+const TRIED: usize = 10_000;
 
 /// Of a pair: its ends, its variable and slope, and the two entries of the relaxed operator with their places, values and gradients.
 const BYTES_OF_PAIR: f64 = 80.0;
@@ -45,10 +48,9 @@ pub(super) struct Search<'a> {
     block: usize,
     /// One end of every new pair, where not any two nodes may be joined.
     ends: Vec<u32>,
-    relaxed: Relaxed,
-    /// The defence before the network.
-    filter: Filter<'a>,
-    /// One variable for each of the relaxation's pairs.
+    /// Every edge, then the block.
+    pairs: Vec<Pair>,
+    /// One variable for each of the pairs.
     pub flips: Vec<f32>,
 }
 
@@ -80,7 +82,6 @@ impl<'a> Search<'a> {
             (OperatorChoice::Cgso(_), _) if through.defense.is_some() => ClassicalOperator::NormalisedAdjacency,
             (OperatorChoice::Usual, _) | (OperatorChoice::Cgso(_), _) => return Err(not_relaxable::<A>(network)),
         };
-        let relaxed = Relaxed::new(graph, kind, &[])?;
         let mut search = Self {
             model,
             through,
@@ -89,31 +90,29 @@ impl<'a> Search<'a> {
             kind,
             block,
             ends,
-            filter: through.filter(graph, &relaxed)?,
-            relaxed,
+            pairs: graph.edges().collect(),
             flips: vec![0.0; graph.num_edges()],
         };
-        search.exchange(rng)?;
+        search.exchange(rng);
         search.check_relaxation::<A>(clean)?;
         Ok(search)
     }
 
     /// The variables that are in use, to be gone back to.
     pub fn state(&self) -> State {
-        let used = |i: &usize| *i < self.relaxed.num_edges() || self.flips[*i] > UNUSED;
-        let kept: Vec<usize> = (0..self.flips.len()).filter(used).collect();
+        let edges = self.graph.num_edges();
+        let kept: Vec<usize> = (0..self.flips.len()).filter(|&i| i < edges || self.flips[i] > UNUSED).collect();
         State {
-            candidates: kept[self.relaxed.num_edges()..].iter().map(|&i| self.relaxed.pairs()[i]).collect(),
+            candidates: kept[edges..].iter().map(|&i| self.pairs[i]).collect(),
             flips: kept.iter().map(|&i| self.flips[i]).collect(),
         }
     }
 
     /// Goes back to a state; pairs that were not in use then are gone until the next exchange.
-    pub fn restore(&mut self, state: State) -> Result<()> {
-        self.relaxed = Relaxed::new(self.graph, self.kind, &state.candidates)?;
-        self.filter = self.through.filter(self.graph, &self.relaxed)?;
+    pub fn restore(&mut self, state: State) {
+        self.pairs.truncate(self.graph.num_edges());
+        self.pairs.extend(state.candidates);
         self.flips = state.flips;
-        Ok(())
     }
 
     /// The variables in use, the largest first, of equals the first pair: the order does not depend on how it was found.
@@ -126,44 +125,36 @@ impl<'a> Search<'a> {
 
     /// The pairs that have a variable; the first are the edges.
     pub fn pairs(&self) -> &[Pair] {
-        self.relaxed.pairs()
+        &self.pairs
     }
 
     /// Puts new pairs in the place of those that are not used.
-    pub fn exchange(&mut self, rng: &mut Rng) -> Result<()> {
-        let edges = self.relaxed.num_edges();
-        let used = |i: &usize| self.flips[*i] > UNUSED;
-        let kept: Vec<usize> = (edges..self.flips.len()).filter(used).collect();
-        let mut candidates: Vec<Pair> = kept.iter().map(|&i| self.relaxed.pairs()[i]).collect();
-        let mut flips = self.flips[..edges].to_vec();
-        flips.extend(kept.iter().map(|&i| self.flips[i]));
+    pub fn exchange(&mut self, rng: &mut Rng) {
+        let State { mut candidates, flips } = self.state();
         let room = self.block.saturating_sub(candidates.len());
         candidates.extend(match self.ends.is_empty() {
             true => draw_apart(self.graph, room, &candidates, rng),
             false => draw_at(self.graph, &self.ends, room, &candidates, rng),
         });
-        flips.resize(edges + candidates.len(), 0.0);
-        self.relaxed = Relaxed::new(self.graph, self.kind, &candidates)?;
-        self.filter = self.through.filter(self.graph, &self.relaxed)?;
-        self.flips = flips;
-        Ok(())
+        self.restore(State { candidates, flips });
+        self.flips.resize(self.pairs.len(), 0.0);
     }
 
-    fn forward(&self, flips: &Tensor) -> Result<Tensor> {
-        let propagation = (self.filter)(&self.relaxed, &self.relaxed.weights(flips)?)?;
+    /// What the network says with these candidates beside the edges, for their flip variables.
+    fn forward(&self, candidates: &[Pair], flips: &Tensor) -> Result<Tensor> {
+        let relaxed = Relaxed::new(self.graph, self.kind, candidates)?;
+        let propagation = self.through.filter(self.graph, &relaxed)?(&relaxed, &relaxed.weights(flips)?)?;
         self.through.network.forward(&propagation, &self.input)
-    }
-
-    fn scores(&self, flips: Vec<f32>) -> Result<Vec<f32>> {
-        let count = flips.len();
-        Ok(self.forward(&Tensor::from_vec(flips, count, &Device::Cpu)?)?.flatten_all()?.to_vec1()?)
     }
 
     /// A network may make more of an operator than its values: attention over the pattern, counts of neighbours, a second operator.
     /// Then pairs that are not joined would count all the same, and nothing found by the relaxation would hold.
     fn check_relaxation<A: Choice>(&self, clean: &[f32]) -> Result<()> {
         let refusal = || not_relaxable::<A>(self.through.network);
-        let scores = self.scores(vec![0.0; self.flips.len()]).map_err(|_| refusal())?;
+        let edges = self.graph.num_edges();
+        let candidates = &self.pairs[edges..self.pairs.len().min(edges + TRIED)];
+        let flips = Tensor::zeros(edges + candidates.len(), DType::F32, &Device::Cpu)?;
+        let scores = self.forward(candidates, &flips).map_err(|_| refusal())?.flatten_all()?.to_vec1::<f32>()?;
         let size = clean.iter().fold(1f32, |m, z| m.max(z.abs()));
         match scores.iter().zip(clean).all(|(a, b)| (a - b).abs() <= 1e-3 * size) {
             true => Ok(()),
@@ -173,32 +164,34 @@ impl<'a> Search<'a> {
 
     /// The slope of the objective by each variable.
     pub fn gradient(&self, objective: &Objective<'_>) -> Result<Vec<f32>> {
-        let count = self.flips.len();
-        let flips = Var::from_tensor(&Tensor::from_slice(&self.flips, count, &Device::Cpu)?)?;
-        let scores = self.forward(flips.as_tensor())?;
-        let slope = objective.standing_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?).1;
-        let slope = Tensor::from_vec(slope, scores.shape(), &Device::Cpu)?;
-        let grads = (scores * slope)?.sum_all()?.backward()?;
-        // A network without message passing has none.
-        grads.get(&flips).map_or_else(|| Ok(vec![0.0; count]), |g| Ok(g.to_vec1::<f32>()?))
-    }
-
-    /// Whether the relaxation at whole flips may differ from the flipped graph: where features are read off the edges, or where gradients
-    /// pass a defence by a stand-in.
-    fn is_stand_in(&self) -> bool {
-        self.through.network.reads_degrees() || self.through.defense.is_some()
+        let edges = self.graph.num_edges();
+        // A defence weighs pairs against each other: it has to see all of them.
+        if self.through.defense.is_some() {
+            let flips = variable(&self.flips)?;
+            let scores = self.forward(&self.pairs[edges..], flips.as_tensor())?;
+            return Ok(slopes(scores, objective, [&flips])?.concat());
+        }
+        // Pairs that are not in use, nearly all of them, are asked for their slopes and nothing else.
+        let is_present = |i: &usize| *i < edges || self.flips[*i] != 0.0;
+        let (present, absent): (Vec<usize>, Vec<usize>) = (0..self.pairs.len()).partition(is_present);
+        let of = |places: &[usize]| places.iter().map(|&i| self.pairs[i]).collect::<Vec<_>>();
+        let relaxed = Relaxed::new(self.graph, self.kind, &of(&present[edges..]))?;
+        let pairs = Pairs::new(self.graph.num_nodes(), of(&absent))?;
+        let flips = variable(&present.iter().map(|&i| self.flips[i]).collect::<Vec<_>>())?;
+        let none = variable(&vec![0.0; absent.len()])?;
+        let operator = relaxed.operator_beside(&relaxed.weights(&flips)?, &pairs, &none)?;
+        let scores = self.through.network.forward(&operator.into(), &self.input)?;
+        let mut slope = vec![0.0; self.pairs.len()];
+        for (places, found) in [present, absent].iter().zip(slopes(scores, objective, [&flips, &none])?) {
+            places.iter().zip(found).for_each(|(&i, value)| slope[i] = value);
+        }
+        Ok(slope)
     }
 
     /// The scores of the graph with these flips.
     pub fn scores_of(&self, chosen: &[usize]) -> Result<Vec<f32>> {
-        // The flipped graph has far fewer entries than the block.
-        if self.is_stand_in() || 4 * self.graph.num_edges() < self.flips.len() {
-            let pairs: Vec<Pair> = chosen.iter().map(|&i| self.relaxed.pairs()[i]).collect();
-            return Ok(self.model.scores(&flipped(self.graph, &pairs)?)?.data().to_vec());
-        }
-        let mut whole = vec![0.0; self.flips.len()];
-        chosen.iter().for_each(|&i| whole[i] = 1.0);
-        self.scores(whole)
+        let pairs: Vec<Pair> = chosen.iter().map(|&i| self.pairs[i]).collect();
+        Ok(self.model.scores(&flipped(self.graph, &pairs)?)?.data().to_vec())
     }
 
     /// The best of the largest variables and `roundings` draws with the variables as probabilities, each within the budget.
@@ -225,8 +218,25 @@ impl<'a> Search<'a> {
                 best = (standing, chosen);
             }
         }
-        Ok(best.1.into_iter().map(|i| self.relaxed.pairs()[i]).collect())
+        Ok(best.1.into_iter().map(|i| self.pairs[i]).collect())
     }
+}
+
+fn variable(values: &[f32]) -> Result<Var> {
+    Ok(Var::from_tensor(&Tensor::from_slice(values, values.len(), &Device::Cpu)?)?)
+}
+
+/// The slope of the objective at these scores by each of some variables.
+fn slopes<const N: usize>(scores: Tensor, objective: &Objective<'_>, of: [&Var; N]) -> Result<[Vec<f32>; N]> {
+    let slope = objective.standing_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?).1;
+    let slope = Tensor::from_vec(slope, scores.shape(), &Device::Cpu)?;
+    let grads = (scores * slope)?.sum_all()?.backward()?;
+    let mut found = [const { Vec::new() }; N];
+    for (found, of) in found.iter_mut().zip(of) {
+        // A network without message passing has none.
+        *found = grads.get(of).map_or_else(|| Ok(vec![0.0; of.elem_count()]), Tensor::to_vec1::<f32>)?;
+    }
+    Ok(found)
 }
 
 /// Up to `count` pairs without an edge, none of those in use, each set of them as likely as any other.

@@ -144,7 +144,7 @@ impl Prbcd {
             if epoch == self.epochs
                 && let Some((_, state)) = best.take()
             {
-                search.restore(state)?;
+                search.restore(state);
             }
             let slope = search.gradient(objective)?;
             ascend(&mut search.flips, &slope, flips, STEP / (1.0 + late as f64).sqrt());
@@ -153,11 +153,11 @@ impl Prbcd {
                 best = Some((standing, search.state()));
             }
             if epoch + 1 < self.epochs {
-                search.exchange(rng)?;
+                search.exchange(rng);
             }
         }
         if let Some((_, state)) = best {
-            search.restore(state)?;
+            search.restore(state);
         }
         search.round(objective, flips, self.roundings, rng)
     }

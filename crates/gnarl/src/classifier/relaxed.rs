@@ -16,7 +16,7 @@ use crate::classifier::WhiteBox;
 use crate::error::Result;
 use crate::nn::{LearnableOperator, OperatorScalar, Propagation};
 use crate::perturb::Pair;
-use crate::tensor::{DType, Device, Operator, Pattern, Tensor};
+use crate::tensor::{DType, Device, Operator, Pairs, Pattern, Tensor};
 
 /// A classical operator over flip variables.
 #[derive(Debug)]
@@ -96,26 +96,58 @@ impl Relaxed {
 
     /// The operator for weights of the pairs, which may take gradients.
     pub fn operator_of(&self, weights: &Tensor) -> Result<Operator> {
+        self.operator_with(weights, None)
+    }
+
+    /// The same with further pairs `absent` that have no edge and no variable: they change nothing, but gradients to their `weights`, all of them zero, say
+    /// what a little of each would. They cost far less than pairs with a variable.
+    pub fn operator_beside(&self, weights: &Tensor, absent: &Arc<Pairs>, of_absent: &Tensor) -> Result<Operator> {
+        self.operator_with(weights, Some((absent, of_absent)))
+    }
+
+    fn operator_with(&self, weights: &Tensor, absent: Option<(&Arc<Pairs>, &Tensor)>) -> Result<Operator> {
         let with_zero = Tensor::cat(&[weights, &Tensor::zeros(1, DType::F32, &Device::Cpu)?], 0)?;
         let a = with_zero.index_select(&self.pair_of, 0)?;
+        let beside = |operator: Operator, scales: [Option<Tensor>; 2]| match absent {
+            Some((pairs, weights)) => operator.beside(pairs, weights, scales),
+            None => Ok(operator),
+        };
         if self.kind == Op::Adjacency {
-            return Ok(self.pattern.with_values(&a)?);
+            return Ok(beside(self.pattern.with_values(&a)?, [None, None])?);
         }
         let ones = Tensor::ones((self.pattern.num_cols(), 1), DType::F32, &Device::Cpu)?;
-        let degrees = self.pattern.with_values(&a)?.apply(&ones)?.flatten_all()?;
+        let mut degrees = self.pattern.with_values(&a)?.apply(&ones)?;
+        if let Some((pairs, weights)) = absent {
+            degrees = (degrees + pairs.apply(weights, &ones)?)?;
+        }
+        let degrees = degrees.flatten_all()?;
         let by_row = |x: &Tensor| x.index_select(&self.rows, 0);
         let by_both = |x: &Tensor| by_row(x)? * x.index_select(&self.cols, 0)?;
-        let at_least_floor = || ((&degrees - self.floor)?.relu()? + self.floor)?.powf(-1.0);
-        let values = match self.kind {
-            Op::Adjacency => a,
-            Op::Laplacian => ((by_row(&degrees)? * &self.diagonal)? - a)?,
-            Op::SignlessLaplacian => ((by_row(&degrees)? * &self.diagonal)? + a)?,
-            Op::MeanAggregation => (a * by_row(&at_least_floor()?)?)?,
-            Op::RandomWalkLaplacian => (self.presence(&degrees)? - (a * by_row(&at_least_floor()?)?)?)?,
-            Op::SymmetricLaplacian => (self.presence(&degrees)? - (a * by_both(&at_least_floor()?.sqrt()?)?)?)?,
-            Op::NormalisedAdjacency => ((a + &self.diagonal)? * by_both(&(&degrees + 1.0)?.powf(-0.5)?)?)?,
+        let by_node = |x: &Tensor| x.reshape((self.pattern.num_cols(), 1)).map(Some);
+        let inverse = || ((&degrees - self.floor)?.relu()? + self.floor)?.powf(-1.0);
+        let (values, scales) = match self.kind {
+            Op::Adjacency => (a, [None, None]),
+            Op::Laplacian => (((by_row(&degrees)? * &self.diagonal)? - a)?, [Some(ones.neg()?), None]),
+            Op::SignlessLaplacian => (((by_row(&degrees)? * &self.diagonal)? + a)?, [None, None]),
+            Op::MeanAggregation => {
+                let inverse = inverse()?;
+                ((a * by_row(&inverse)?)?, [by_node(&inverse)?, None])
+            }
+            Op::RandomWalkLaplacian => {
+                let inverse = inverse()?;
+                ((self.presence(&degrees)? - (a * by_row(&inverse)?)?)?, [by_node(&inverse.neg()?)?, None])
+            }
+            Op::SymmetricLaplacian => {
+                let root = inverse()?.sqrt()?;
+                let values = (self.presence(&degrees)? - (a * by_both(&root)?)?)?;
+                (values, [by_node(&root.neg()?)?, by_node(&root)?])
+            }
+            Op::NormalisedAdjacency => {
+                let root = (&degrees + 1.0)?.powf(-0.5)?;
+                (((a + &self.diagonal)? * by_both(&root)?)?, [by_node(&root)?, by_node(&root)?])
+            }
         };
-        Ok(self.pattern.with_values(&values)?)
+        Ok(beside(self.pattern.with_values(&values)?, scales)?)
     }
 
     /// `diag(d) + Σ_p diag(r_p) A diag(c_p)` for weights of the pairs, which may take gradients, and numbers of the nodes, `[nodes, 1 + 2 · parts]`: d, then
@@ -277,6 +309,7 @@ mod tests {
     use crate::nn::layer::classical;
     use crate::nn::testing::assert_close;
     use crate::perturb::flipped;
+    use crate::tensor::Var;
     use crate::tensor::testing::{check_gradients, random};
     use gnarl_graph::random::stream;
     use rand::RngExt;
@@ -335,6 +368,33 @@ mod tests {
             let got: Vec<_> = (0..rows.len()).map(|k| (rows[k], cols[k], pair_of[k])).collect();
             assert_eq!(got, expected);
             assert!((0..5).all(|u| rows[offsets[u]..offsets[u + 1]].iter().all(|&row| row == u as u32)));
+        }
+    }
+
+    /// Pairs that are absent have the slopes that they have with a variable at zero, and leave those of others as they are.
+    #[test]
+    fn absent_pairs_have_the_slopes_of_pairs_at_zero() {
+        let (graph, candidates) = graph();
+        let x = random(&[8, 3], 4);
+        let (present, absent) = (&candidates[..2], &candidates[2..]);
+        let pairs = Pairs::new(8, absent.to_vec()).unwrap();
+        for kind in Op::ALL {
+            let p = ((random(&[9], 5) * 0.15).unwrap() + 0.2).unwrap();
+            let none = Tensor::zeros(3, DType::F32, &Device::Cpu).unwrap();
+            let slopes = |operator: &dyn Fn(&Tensor, &Tensor) -> Operator| {
+                let [p, none] = [&p, &none].map(|t| Var::from_tensor(t).unwrap());
+                let y = operator(p.as_tensor(), none.as_tensor()).apply(&x).unwrap();
+                let grads = (&y * random(&[8, 3], 6)).unwrap().sum_all().unwrap().backward().unwrap();
+                let of = |v: &Var| grads.get(v).unwrap().to_vec1::<f32>().unwrap();
+                [y.flatten_all().unwrap().to_vec1::<f32>().unwrap(), of(&p), of(&none)]
+            };
+            let whole = Relaxed::new(&graph, kind, &candidates).unwrap();
+            let expected = slopes(&|p, none| whole.operator(&Tensor::cat(&[p, none], 0).unwrap()).unwrap());
+            let part = Relaxed::new(&graph, kind, present).unwrap();
+            let got = slopes(&|p, none| part.operator_beside(&part.weights(p).unwrap(), &pairs, none).unwrap());
+            for (got, expected) in got.iter().zip(&expected) {
+                assert_close(got, expected, 1e-5, &kind.to_string());
+            }
         }
     }
 

@@ -22,6 +22,8 @@ pub(crate) struct Kernels<T: Float> {
     pub sparse_product: fn(Rows<'_, T>, &[T], usize, Option<&[T]>, Option<Dropout>, Target<'_, T>),
     /// For each entry and head the inner product of a row of the first and of the second matrix, of so many columns.
     pub sampled_products: fn(&Pattern, usize, [&[T]; 2], usize, Target<'_, T>),
+    /// For each pair of nodes the inner products of one's row of the first and the other's of the second matrix, both ways, added; of so many columns.
+    pub pair_products: fn(&[(u32, u32)], [&[T]; 2], usize, Target<'_, T>),
     /// `a · b`, each transposed where asked; rows, inner and columns of the product.
     pub dense_product: fn([&[T]; 2], [bool; 2], (usize, usize, usize), Target<'_, T>),
     /// The sum of each of so many columns.
@@ -58,6 +60,7 @@ macro_rules! on_cpu {
                 static CPU: Kernels<$ty> = Kernels {
                     sparse_product,
                     sampled_products,
+                    pair_products,
                     dense_product,
                     column_sums: kernels::column_sums,
                     relu_dropout,
@@ -98,6 +101,25 @@ fn sparse_product<T: Float>(
 fn sampled_products<T: Float>(p: &Pattern, heads: usize, [a, b]: [&[T]; 2], width: usize, target: Target<'_, T>) {
     let (out, add) = target.split();
     p.for_entry_blocks(out, heads, |range, out| kernels::sampled_products(p, heads, range, a, b, width, add, out));
+}
+
+fn pair_products<T: Float>(pairs: &[(u32, u32)], [a, b]: [&[T]; 2], width: usize, target: Target<'_, T>) {
+    const PAIRS: usize = 4096;
+    let (out, add) = target.split();
+    assert_eq!(out.len(), pairs.len(), "a product for each pair");
+    // Far more pairs than nodes: rows that fill whole registers are worth a copy.
+    let padded = width.next_multiple_of(kernels::PAIR_LANES);
+    let copy = |x: &[T]| {
+        let mut copy = vec![T::ZERO; x.len() / width.max(1) * padded];
+        copy.chunks_exact_mut(padded)
+            .zip(x.chunks_exact(width))
+            .for_each(|(to, from)| to[..width].copy_from_slice(from));
+        copy
+    };
+    let copies = (width != padded).then(|| [copy(a), copy(b)]);
+    let [a, b] = copies.as_ref().map_or([a, b], |[a, b]| [a, b]);
+    let parts = out.par_chunks_mut(PAIRS).zip(pairs.par_chunks(PAIRS));
+    parts.for_each(|(out, pairs)| kernels::pair_products(pairs, a, b, padded, add, out));
 }
 
 /// Works on chunks side by side where there are many values.

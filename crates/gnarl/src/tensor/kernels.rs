@@ -268,6 +268,41 @@ simd_dispatch! {
     }
 }
 
+/// Columns of rows for [`pair_products`] come in so many at a time.
+pub(crate) const PAIR_LANES: usize = 8;
+
+simd_dispatch! {
+    /// For each pair `a_u · b_v + a_v · b_u`, of rows of a width that is a multiple of [`PAIR_LANES`].
+    pub(crate) fn pair_products<T: Float>(
+        pairs: &[(u32, u32)],
+        a: &[T],
+        b: &[T],
+        width: usize,
+        add: bool,
+        out: &mut [MaybeUninit<T>],
+    ) {
+        for (out, &(u, v)) in out.chunks_exact_mut(1).zip(pairs) {
+            let mut sums = [T::ZERO; PAIR_LANES];
+            let there = lanes_of(a, u, width).iter().zip(lanes_of(b, v, width));
+            let back = lanes_of(a, v, width).iter().zip(lanes_of(b, u, width));
+            for ((a_u, b_v), (a_v, b_u)) in there.zip(back) {
+                for l in 0..PAIR_LANES {
+                    sums[l] = a_u[l].mul_add(b_v[l], a_v[l].mul_add(b_u[l], sums[l]));
+                }
+            }
+            // In a fixed order, halves on halves.
+            let [s0, s1, s2, s3, s4, s5, s6, s7] = sums;
+            store(&[((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7))], add, out);
+        }
+    }
+}
+
+/// A node's row, so many columns at a time.
+#[inline(always)]
+fn lanes_of<T>(x: &[T], node: u32, width: usize) -> &[[T; PAIR_LANES]] {
+    x[node as usize * width..][..width].as_chunks().0
+}
+
 /// Sixteen running sums, then their total: wide, and in a fixed order.
 #[inline(always)]
 pub(crate) fn inner_product<T: Float>(a: &[T], b: &[T]) -> T {

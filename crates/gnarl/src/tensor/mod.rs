@@ -51,7 +51,7 @@ pub use factored::Skeleton;
 pub use fault::{Error, Result};
 pub use file::load_safetensors;
 pub use loss::{class_weighted_cross_entropy, masked_cross_entropy, soft_cross_entropy};
-pub use operator::{Operator, constant_convolution, dense_convolution, sampled_products};
+pub use operator::{Operator, Pairs, constant_convolution, dense_convolution, sampled_products};
 pub use pattern::{Pattern, Transposed};
 pub use sandwich::sandwiched;
 pub use segment::{Extreme, gather_cols, scatter_rows, segment_extreme, segment_median, segment_softmax};

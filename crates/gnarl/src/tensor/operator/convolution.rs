@@ -23,7 +23,7 @@ pub fn constant_convolution(
 ) -> Result<Option<Tensor>> {
     let constant = |op: &Operator| match &op.values {
         Values::Ones(values) | Values::Constant(values) => Some(ApplyConstant::new(&op.pattern, values, None)),
-        Values::Variable(_) | Values::Factored(_) | Values::LowRank(_) => None,
+        Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => None,
     };
     let (Some(operator), Some(features)) = (constant(operator), constant(features)) else { return Ok(None) };
     let op = ConstantConvolution { operator, features, activation: activation.check()? };

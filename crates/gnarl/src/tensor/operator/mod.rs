@@ -6,6 +6,7 @@
 //! | `gather` | the product with given values, where sparse meets dense |
 //! | `constant` | values that never change, and the product with them |
 //! | `variable` | values that take gradients, and the product with them |
+//! | `pairs` | symmetric matrices by pairs, beside an operator |
 //! | `low_rank` | operators without entries, applied as two factors |
 //! | `convolution` | linear map, operator and activation as one operation |
 
@@ -13,6 +14,7 @@ mod constant;
 mod convolution;
 mod gather;
 mod low_rank;
+mod pairs;
 mod parts;
 mod variable;
 
@@ -21,10 +23,12 @@ use std::sync::Arc;
 use gnarl_graph::CsrMatrix;
 
 pub use convolution::{constant_convolution, dense_convolution};
+pub use pairs::Pairs;
 pub use variable::sampled_products;
 
 use self::constant::{ApplyConstant, Constants};
 use self::low_rank::LowRank;
+use self::pairs::Beside;
 use self::variable::{ApplyTransposed, ApplyVariable};
 use super::activation::{Dropout, relu_dropout};
 use super::array::Tensor;
@@ -39,6 +43,7 @@ use super::tape::apply;
 pub(crate) mod all {
     pub(crate) use super::constant::ApplyConstant;
     pub(crate) use super::convolution::{ConstantConvolution, DenseConvolution};
+    pub(crate) use super::pairs::{ApplyPairs, PairProducts};
     pub(crate) use super::variable::{ApplyTransposed, ApplyVariable, SampledProducts};
 }
 
@@ -65,6 +70,8 @@ enum Values {
     Ones(Arc<Constants>),
     Constant(Arc<Constants>),
     Variable(Tensor),
+    /// Those, and pairs of nodes beside them.
+    Beside(Tensor, Arc<Beside>),
     /// Given by numbers per node, over the pattern of A + I.
     Factored(Factored),
     /// No entries: two factors, and numbers per node.
@@ -151,7 +158,7 @@ impl Operator {
     /// The values as a tensor.
     pub fn values(&self) -> Result<Tensor> {
         match &self.values {
-            Values::Variable(values) => Ok(values.clone()),
+            Values::Variable(values) | Values::Beside(values, _) => Ok(values.clone()),
             Values::Factored(factored) => factored.values(),
             Values::LowRank(_) => Tensor::zeros(0, DType::F32, &Device::Cpu),
             Values::Ones(c) | Values::Constant(c) => Tensor::from_vec(c.values.clone(), c.values.len(), &Device::Cpu),
@@ -184,6 +191,12 @@ impl Operator {
             }
             (Values::Variable(values), None) => apply(ApplyVariable { pattern }, &[values, x]),
             (Values::Variable(values), Some(bias)) => apply(ApplyVariable { pattern }, &[values, x, bias]),
+            (Values::Beside(values, beside), None) => {
+                apply(ApplyVariable { pattern }, &[values, x])? + beside.apply(x)?
+            }
+            (Values::Beside(values, beside), Some(bias)) => {
+                apply(ApplyVariable { pattern }, &[values, x, bias])? + beside.apply(x)?
+            }
             (Values::Factored(factored), bias) => factored.apply(x, bias, None),
             (Values::LowRank(factors), None) => factors.apply(x),
             (Values::LowRank(factors), Some(bias)) => add_bias(&factors.apply(x)?, bias),
@@ -197,6 +210,7 @@ impl Operator {
                 apply(ApplyConstant::new(&self.pattern, values, None).transposed(), &[x])
             }
             Values::LowRank(_) => bail!("operator: one without entries is not turned round"),
+            Values::Beside(..) => bail!("operator: one with pairs beside its entries is not turned round"),
             Values::Variable(_) | Values::Factored(_) => {
                 apply(ApplyTransposed { pattern: self.pattern.clone() }, &[&self.values()?, x])
             }
@@ -229,14 +243,16 @@ impl Operator {
                 apply(op, &[x, bias])
             }
             Values::Factored(factored) => factored.apply(x, Some(bias), Some(dropout)),
-            Values::Variable(_) | Values::LowRank(_) => relu_dropout(&self.apply_with_bias(x, Some(bias))?, dropout),
+            Values::Variable(_) | Values::Beside(..) | Values::LowRank(_) => {
+                relu_dropout(&self.apply_with_bias(x, Some(bias))?, dropout)
+            }
         }
     }
 
     fn constants(&self) -> Option<&Arc<Constants>> {
         match &self.values {
             Values::Ones(c) | Values::Constant(c) => Some(c),
-            Values::Variable(_) | Values::Factored(_) | Values::LowRank(_) => None,
+            Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => None,
         }
     }
 

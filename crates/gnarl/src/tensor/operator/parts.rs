@@ -37,7 +37,7 @@ impl Operator {
                     Ok(head)
                 }
             },
-            Values::Variable(_) | Values::Factored(_) | Values::LowRank(_) => make(),
+            Values::Variable(_) | Values::Beside(..) | Values::Factored(_) | Values::LowRank(_) => make(),
         }
     }
 
@@ -109,6 +109,7 @@ impl Operator {
                 Values::Constant(Constants::with_symmetry(picked(&c.values), c.symmetric && as_blocks))
             }
             Values::LowRank(_) => return without_entries(),
+            Values::Beside(..) => bail!("operator: one with pairs beside its entries is asked for whole"),
             Values::Variable(_) | Values::Factored(_) => {
                 let entries: Vec<u32> = ranges.iter().flat_map(|range| entries(range).map(|k| k as u32)).collect();
                 let entries = Tensor::from_vec(entries, count, &Device::Cpu)?;
@@ -153,6 +154,7 @@ impl Operator {
                 Values::Constant(Constants::new(entries.iter().map(|&k| c.values[k as usize]).collect()))
             }
             Values::LowRank(_) => return without_entries(),
+            Values::Beside(..) => bail!("operator: one with pairs beside its entries is asked for whole"),
             Values::Variable(_) | Values::Factored(_) => {
                 let entries = Tensor::from_slice(&entries, entries.len(), &Device::Cpu)?;
                 Values::Variable(self.values()?.index_select(&entries, 0)?)
