@@ -15,6 +15,6 @@ if [ -z "${PYTHON:-}" ]; then
     [ -x "$python" ] || python3 -m venv bench/.venv-pyg
     bench/.venv-pyg/bin/pip install --quiet --requirement bench/requirements-pyg.txt
 fi
-cargo build --release --workspace
+cargo build --release
 mkdir -p bench/out
 "$python" bench/attack_side.py "$data" "$runs" bench/out/attack.json "${CARGO_TARGET_DIR:-target}/release/gnarl"

@@ -172,20 +172,19 @@ impl<'a> Search<'a> {
             return Ok(slopes(scores, objective, [&flips])?.concat());
         }
         // Pairs that are not in use, nearly all of them, are asked for their slopes and nothing else.
-        let is_present = |i: &usize| *i < edges || self.flips[*i] != 0.0;
-        let (present, absent): (Vec<usize>, Vec<usize>) = (0..self.pairs.len()).partition(is_present);
-        let of = |places: &[usize]| places.iter().map(|&i| self.pairs[i]).collect::<Vec<_>>();
-        let relaxed = Relaxed::new(self.graph, self.kind, &of(&present[edges..]))?;
-        let pairs = Pairs::new(self.graph.num_nodes(), of(&absent))?;
-        let flips = variable(&present.iter().map(|&i| self.flips[i]).collect::<Vec<_>>())?;
-        let none = variable(&vec![0.0; absent.len()])?;
-        let operator = relaxed.operator_beside(&relaxed.weights(&flips)?, &pairs, &none)?;
+        let is_absent = |i: usize| i >= edges && self.flips[i] == 0.0;
+        let candidates = |absent: bool| -> Vec<Pair> {
+            (edges..self.pairs.len()).filter(|&i| is_absent(i) == absent).map(|i| self.pairs[i]).collect()
+        };
+        let relaxed = Relaxed::new(self.graph, self.kind, &candidates(false))?;
+        let absent = Pairs::new(self.graph.num_nodes(), candidates(true))?;
+        let used: Vec<f32> = (0..self.pairs.len()).filter(|&i| !is_absent(i)).map(|i| self.flips[i]).collect();
+        let (flips, none) = (variable(&used)?, variable(&vec![0.0; self.pairs.len() - used.len()])?);
+        let operator = relaxed.operator_beside(&relaxed.weights(&flips)?, &absent, &none)?;
         let scores = self.through.network.forward(&operator.into(), &self.input)?;
-        let mut slope = vec![0.0; self.pairs.len()];
-        for (places, found) in [present, absent].iter().zip(slopes(scores, objective, [&flips, &none])?) {
-            places.iter().zip(found).for_each(|(&i, value)| slope[i] = value);
-        }
-        Ok(slope)
+        let mut found = slopes(scores, objective, [&flips, &none])?.map(Vec::into_iter);
+        let next = |i| found[usize::from(is_absent(i))].next().expect("a slope for each variable");
+        Ok((0..self.pairs.len()).map(next).collect())
     }
 
     /// The scores of the graph with these flips.
@@ -254,33 +253,56 @@ fn draw_apart(graph: &Graph, count: usize, used: &[Pair], rng: &mut Rng) -> Vec<
     let ends = |key: u64| ((key >> bits) as u32, (key & ((1 << bits) - 1)) as u32);
     let mut used: Vec<u64> = used.iter().map(|&(u, v)| key(u, v)).collect();
     used.sort_unstable();
-    let mut drawn: Vec<u64> = Vec::with_capacity(count);
-    while drawn.len() < count {
+    // The first that were drawn, and the few that came for those that were no use.
+    let (mut drawn, mut late): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
+    while drawn.len() + late.len() < count {
         let one = |_| {
             let (u, v) = (rng.random_range(0..n as u32), rng.random_range(0..n as u32 - 1));
             let v = if v >= u { v + 1 } else { v };
             key(u.min(v), u.max(v))
         };
-        drawn.extend((0..count - drawn.len()).map(one));
-        sort_by_digits(&mut drawn, 2 * bits);
-        drawn.dedup();
-        // Edges and pairs in use are in order, too: they are gone through side by side.
-        let (mut row, mut edges, mut in_use) = (u32::MAX, &[][..], &used[..]);
-        drawn.retain(|&pair| {
-            let (u, v) = ends(pair);
-            if u != row {
-                (row, edges) = (u, graph.neighbours(u));
-            }
-            while edges.first().is_some_and(|&w| w < v) {
-                edges = &edges[1..];
-            }
-            while in_use.first().is_some_and(|&other| other < pair) {
-                in_use = &in_use[1..];
-            }
-            edges.first() != Some(&v) && in_use.first() != Some(&pair)
-        });
+        let mut fresh: Vec<u64> = (0..count - drawn.len() - late.len()).map(one).collect();
+        sort_by_digits(&mut fresh, 2 * bits);
+        fresh.dedup();
+        drop_all(&mut fresh, graph.edges().map(|(u, v)| key(u, v)));
+        drop_all(&mut fresh, used.iter().copied());
+        if drawn.is_empty() {
+            drawn = fresh;
+            continue;
+        }
+        fresh.retain(|key| drawn.binary_search(key).is_err() && late.binary_search(key).is_err());
+        late.extend(fresh);
+        late.sort_unstable();
     }
+    // Two rows in order: a sort that looks for such merges them.
+    drawn.extend(late);
+    drawn.sort();
     drawn.into_iter().map(ends).collect()
+}
+
+/// Takes numbers out of others, both ascending and none twice, in steps that double: what lies between two of them is passed over.
+fn drop_all(keys: &mut Vec<u64>, gone: impl Iterator<Item = u64>) {
+    // Keys up to `at` are below what comes; those up to `read` were moved to their places, the first `kept`.
+    let (mut at, mut read, mut kept) = (0, 0, 0);
+    for key in gone {
+        if at == keys.len() {
+            break;
+        }
+        let mut step = 1;
+        while at + step < keys.len() && keys[at + step] < key {
+            step *= 2;
+        }
+        let near = &keys[at..keys.len().min(at + step + 1)];
+        at += near.partition_point(|&other| other < key);
+        if keys.get(at) == Some(&key) {
+            keys.copy_within(read..at, kept);
+            kept += at - read;
+            at += 1;
+            read = at;
+        }
+    }
+    keys.copy_within(read.., kept);
+    keys.truncate(keys.len() - (read - kept));
 }
 
 /// Sorts numbers of so many bits, twelve of them at a time from the lowest: their order among each other never matters.
@@ -391,6 +413,21 @@ mod tests {
         assert_eq!(drawn(&[(0, 11), (1, 11), (2, 11)], rng), []);
         let at = |ends: &[u32], rng: &mut Rng| draw_at(&graph, ends, 100, &[(2, 11)], rng);
         assert_eq!((at(&[11, 0], rng), at(&[5], rng)), (vec![(0, 11), (1, 11)], vec![]));
+    }
+
+    #[test]
+    fn numbers_are_taken_out_of_others() {
+        let rng = &mut gnarl_graph::random::stream(5, "drop", 0);
+        for (count, gone, most) in [(0, 3, 9), (3, 0, 9), (50, 200, 100), (300, 20, 1000), (300, 300, 400)] {
+            let mut some = |count: usize| {
+                let drawn: std::collections::BTreeSet<u64> = (0..count).map(|_| rng.random_range(0..most)).collect();
+                drawn.into_iter().collect::<Vec<u64>>()
+            };
+            let (mut keys, gone) = (some(count), some(gone));
+            let expected: Vec<u64> = keys.iter().copied().filter(|key| !gone.contains(key)).collect();
+            drop_all(&mut keys, gone.into_iter());
+            assert_eq!(keys, expected);
+        }
     }
 
     #[test]
