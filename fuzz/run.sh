@@ -4,8 +4,9 @@
 #     bash fuzz/run.sh 60                    a minute each
 #     JOBS=1 bash fuzz/run.sh 3600 npz spec  an hour each of two of them
 #
-# The usual compiler will do: its LLVM has the instruments that libFuzzer wants, and they are named below. Ends with a table of how many inputs each
-# has seen, and with 1 where one of them broke something; the input lies in fuzz/artifacts then.
+# The usual compiler will do: its LLVM has the instruments that libFuzzer wants (fuzz/instrumented.sh). What the project depends on is taken from where
+# `cargo test --workspace` has left it. Ends with a table of how many inputs each has seen, and with 1 where one of them broke something; the input lies
+# in fuzz/artifacts then.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -20,30 +21,31 @@ if ! command -v c++ > /dev/null; then
     exit 0
 fi
 
-instruments=(
-    -Cpasses=sancov-module
-    -Cllvm-args=-sanitizer-coverage-level=4
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
-    -Cllvm-args=-sanitizer-coverage-pc-table
-    -Cllvm-args=-sanitizer-coverage-trace-compares
+# Built as tests are, so that dependencies have the features that tests give them, and are there already.
+programs=()
+for target in "${targets[@]}"; do programs+=(--bin "$target"); done
+declare -A program
+while IFS=$'\t' read -r target path; do program[$target]=$path; done < <(
+    RUSTC_WORKSPACE_WRAPPER=$PWD/instrumented.sh cargo test --workspace --features gnarl-fuzz/fuzzing --no-run "${programs[@]}" \
+        --message-format json-render-diagnostics |
+        sed -nE 's/.*"reason":"compiler-artifact".*"name":"([a-z_]+)".*"executable":"([^"]+)".*/\1\t\2/p'
 )
-host=$(rustc -vV | sed -n 's/^host: //p')
-RUSTFLAGS="${instruments[*]}" cargo build --release --target "$host"
 
 run() {
-    local target=$1
+    local target=$1 program=$2
     mkdir -p "corpus/$target" artifacts log
-    local seeds=()
-    [ -d "seeds/$target" ] && seeds=("seeds/$target")
-    "target/$host/release/$target" "corpus/$target" "${seeds[@]}" -max_total_time="$seconds" -timeout=10 -report_slow_units=1 \
+    "$program" "corpus/$target" -max_total_time="$seconds" -timeout=10 -report_slow_units=1 \
         -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="artifacts/$target-" > "log/$target" 2>&1
 }
 export -f run
-export seconds host
+export seconds
 status=0
 # What targets write goes to memory where there is a place for it.
 [ -d /dev/shm ] && export TMPDIR=/dev/shm
-printf '%s\n' "${targets[@]}" | xargs -P "${JOBS:-$(nproc)}" -I {} bash -c 'run {}' || status=1
+for target in "${targets[@]}"; do
+    [ -n "${program[$target]:-}" ] || { echo "error: $target was not built" >&2; exit 1; }
+    printf '%s\0%s\0' "$target" "${program[$target]}"
+done | xargs -0 -n 2 -P "${JOBS:-$(nproc)}" bash -c 'run "$@"' run || status=1
 
 printf '%-12s %12s %9s %8s  %s\n' target inputs seconds 'MB' 'broke something'
 for target in "${targets[@]}"; do

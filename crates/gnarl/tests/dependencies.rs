@@ -22,7 +22,8 @@ const ALLOWED: [&str; 9] = [
 ];
 
 /// Others, each for one crate.
-const ALLOWED_FOR: [(&str, &str, &str); 3] = [
+const ALLOWED_FOR: [(&str, &str, &str); 4] = [
+    ("libfuzzer-sys", "NCSA", "as MIT and BSD are; for fuzzing, and part of no program that is given away"),
     ("option-ext", "MPL-2.0", "asks for changes to its own files alone, and we make none"),
     ("tiny-keccak", "CC0-1.0", "given away; a build script's"),
     ("webpki-roots", "CDLA-Permissive-2.0", "data: the certificates that downloads trust"),
