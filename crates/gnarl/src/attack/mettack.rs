@@ -20,7 +20,7 @@ use super::linear::{Maps, Propagated, features_of, softmax, through_training, ti
 use super::method::{Flip, Method, OF_EDGES, Part, Scene, TENTH, edges, refused};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, Pair, flipped};
-use crate::tensor::{Device, Tensor};
+use crate::tensor::{Device, Tensor, simd_dispatch};
 
 named! {
     /// The nodes whose loss is climbed.
@@ -441,22 +441,25 @@ impl<'a> Derivative<'a> {
         self.add_wide(&rows, &cols, &mut sums);
         let scales = &self.propagated.scales;
         let mut best: Vec<(f32, Pair)> = Vec::with_capacity(count + 1);
-        for (i, line) in rows.clone().zip(sums.chunks(cols.len())) {
+        for (i, line) in rows.clone().zip(sums.chunks_mut(cols.len())) {
+            let first = (i + 1).clamp(cols.start, cols.end);
+            let line = &mut line[first - cols.start..];
+            let others = (&scales[first..cols.end], &self.by_degree[first..cols.end]);
+            to_gains(line, scales[i], self.by_degree[i], others.0, others.1);
+            // What an edge adds is lost with it.
             let neighbours = self.graph.neighbours(i as u32);
-            let mut next = neighbours.partition_point(|&v| (v as usize) < cols.start);
-            for (j, &sum) in cols.clone().zip(line) {
-                let is_edge = neighbours.get(next) == Some(&(j as u32));
-                next += usize::from(is_edge);
-                if j <= i {
-                    continue;
-                }
-                let slope = sum * scales[i] * scales[j] + self.by_degree[i] + self.by_degree[j];
-                let gain = if is_edge { -slope } else { slope };
+            let from = neighbours.partition_point(|&v| (v as usize) < first);
+            let edges = &neighbours[from..][..neighbours[from..].partition_point(|&v| (v as usize) < cols.end)];
+            edges.iter().for_each(|&v| line[v as usize - first] *= -1.0);
+            if best.len() == count && none_above(line, best[count - 1].0) {
+                continue;
+            }
+            for (j, &gain) in (first..).zip(line.iter()) {
                 if best.len() == count && gain <= best[count - 1].0 {
                     continue;
                 }
                 let pair = (i as u32, j as u32);
-                if allows(pair, !is_edge) {
+                if allows(pair, edges.binary_search(&pair.1).is_err()) {
                     let place = best.partition_point(|other| other.0 >= gain);
                     best.insert(place, (gain, pair));
                     best.truncate(count);
@@ -470,15 +473,17 @@ impl<'a> Derivative<'a> {
     fn add_thin(&self, rows: &std::ops::Range<usize>, cols: &std::ops::Range<usize>, sums: &mut [f32]) {
         let w = self.thin.width;
         let Thin { e, ae, xw, axw, .. } = &self.thin;
-        // One feature of both sides at a time keeps the inner loop long and plain.
-        for (left, right) in [(e, axw), (ae, xw), (axw, e), (xw, ae)] {
-            for c in 0..w {
-                let right: Vec<f32> = cols.clone().map(|j| right[j * w + c]).collect();
-                for (i, line) in rows.clone().zip(sums.chunks_mut(cols.len())) {
-                    let factor = left[i * w + c];
-                    line.iter_mut().zip(&right).for_each(|(o, x)| *o += factor * x);
-                }
-            }
+        let products = [(e, axw), (ae, xw), (axw, e), (xw, ae)];
+        let right = products.iter().flat_map(|(_, right)| {
+            let column = move |c: usize| cols.clone().map(move |j| right[j * w + c]);
+            (0..w).flat_map(column)
+        });
+        let right: Vec<f32> = right.collect();
+        let mut left = Vec::with_capacity(products.len() * w);
+        for (i, line) in rows.clone().zip(sums.chunks_mut(cols.len())) {
+            left.clear();
+            products.iter().for_each(|(of, _)| left.extend_from_slice(&of[i * w..(i + 1) * w]));
+            add_products(&left, &right, line);
         }
     }
 
@@ -501,6 +506,31 @@ impl<'a> Derivative<'a> {
                 }
             }
         }
+    }
+}
+
+simd_dispatch! {
+    /// Adds columns, one after the other as long as the sums, each times its factor.
+    fn add_products(factors: &[f32], columns: &[f32], sums: &mut [f32]) {
+        for (factor, column) in factors.iter().zip(columns.chunks_exact(sums.len())) {
+            sums.iter_mut().zip(column).for_each(|(sum, x)| *sum += factor * x);
+        }
+    }
+}
+
+simd_dispatch! {
+    /// From the derivatives by a node's entries to what joining it to each of the others adds to the loss.
+    fn to_gains(sums: &mut [f32], scale: f32, by_degree: f32, scales: &[f32], by_degrees: &[f32]) {
+        for ((sum, other), by_other) in sums.iter_mut().zip(scales).zip(by_degrees) {
+            *sum = *sum * scale * other + by_degree + by_other;
+        }
+    }
+}
+
+simd_dispatch! {
+    /// Whether every number is at most this.
+    fn none_above(values: &[f32], bound: f32) -> bool {
+        values.iter().filter(|value| **value <= bound).count() == values.len()
     }
 }
 
