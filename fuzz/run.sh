@@ -3,6 +3,7 @@
 #
 #     bash fuzz/run.sh 60                    a minute each
 #     JOBS=1 bash fuzz/run.sh 3600 npz spec  an hour each of two of them
+#     SEED=1 bash fuzz/run.sh 60             the same inputs every time, from the same corpus
 #
 # The usual compiler will do: its LLVM has the instruments that libFuzzer wants (fuzz/instrumented.sh). What the project depends on is taken from where
 # `cargo test --workspace` has left it. Ends with a table of how many inputs each has seen, and with 1 where one of them broke something; the input lies
@@ -34,7 +35,7 @@ while IFS=$'\t' read -r target path; do program[$target]=$path; done < <(
 run() {
     local target=$1 program=$2
     mkdir -p "corpus/$target" artifacts log
-    "$program" "corpus/$target" -max_total_time="$seconds" -timeout=10 -report_slow_units=1 \
+    "$program" "corpus/$target" -seed="${SEED:-0}" -max_total_time="$seconds" -timeout=10 -report_slow_units=1 \
         -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="artifacts/$target-" > "log/$target" 2>&1
 }
 export -f run

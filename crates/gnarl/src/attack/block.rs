@@ -52,7 +52,12 @@ pub(super) struct Search<'a> {
     pairs: Vec<Pair>,
     /// One variable for each of the pairs.
     pub flips: Vec<f32>,
+    /// Whether the network sees pairs that stand beside its operator: where it makes no more of it than products.
+    is_seen_beside: bool,
 }
+
+/// The slopes of something by scores.
+type ByScores<'a> = dyn Fn(&[f32]) -> Vec<f32> + 'a;
 
 /// Variables to be gone back to: those of edges, and of candidates that were in use.
 pub(super) struct State {
@@ -92,6 +97,7 @@ impl<'a> Search<'a> {
             ends,
             pairs: graph.edges().collect(),
             flips: vec![0.0; graph.num_edges()],
+            is_seen_beside: false,
         };
         search.exchange(rng);
         search.check_relaxation::<A>(clean)?;
@@ -148,43 +154,60 @@ impl<'a> Search<'a> {
     }
 
     /// A network may make more of an operator than its values: attention over the pattern, counts of neighbours, a second operator.
-    /// Then pairs that are not joined would count all the same, and nothing found by the relaxation would hold.
-    fn check_relaxation<A: Choice>(&self, clean: &[f32]) -> Result<()> {
-        let refusal = || not_relaxable::<A>(self.through.network);
+    /// Then pairs that are not joined would count all the same, and nothing found by the relaxation would hold. And it may make more of it than
+    /// products: then pairs beside it go unseen, and all have to be in it.
+    fn check_relaxation<A: Choice>(&mut self, clean: &[f32]) -> Result<()> {
+        let refusal = |search: &Self| not_relaxable::<A>(search.through.network);
         let edges = self.graph.num_edges();
-        let candidates = &self.pairs[edges..self.pairs.len().min(edges + TRIED)];
-        let flips = Tensor::zeros(edges + candidates.len(), DType::F32, &Device::Cpu)?;
-        let scores = self.forward(candidates, &flips).map_err(|_| refusal())?.flatten_all()?.to_vec1::<f32>()?;
-        let size = clean.iter().fold(1f32, |m, z| m.max(z.abs()));
-        match scores.iter().zip(clean).all(|(a, b)| (a - b).abs() <= 1e-3 * size) {
-            true => Ok(()),
-            false => Err(refusal()),
+        let pairs = &self.pairs[..self.pairs.len().min(edges + TRIED)];
+        let flips = Tensor::zeros(pairs.len(), DType::F32, &Device::Cpu)?;
+        let scores = self.forward(&pairs[edges..], &flips).map_err(|_| refusal(self))?;
+        let scores = scores.flatten_all()?.to_vec1::<f32>()?;
+        if !are_close(&scores, clean, 1.0) {
+            return Err(refusal(self));
         }
+        if self.through.defense.is_none() {
+            // Somewhere in between, where some of either kind are half there; the slopes of the scores' squares.
+            let flips: Vec<f32> = (0..pairs.len()).map(|i| if i % 5 == 0 { 0.3 } else { 0.0 }).collect();
+            let whole = self.slopes_of_all(pairs, &flips, &<[f32]>::to_vec)?;
+            let beside = self.slopes_beside(pairs, &flips, &<[f32]>::to_vec);
+            self.is_seen_beside = beside.is_ok_and(|beside| are_close(&beside, &whole, 0.0));
+        }
+        Ok(())
     }
 
     /// The slope of the objective by each variable.
     pub fn gradient(&self, objective: &Objective<'_>) -> Result<Vec<f32>> {
-        let edges = self.graph.num_edges();
-        // A defence weighs pairs against each other: it has to see all of them.
-        if self.through.defense.is_some() {
-            let flips = variable(&self.flips)?;
-            let scores = self.forward(&self.pairs[edges..], flips.as_tensor())?;
-            return Ok(slopes(scores, objective, [&flips])?.concat());
+        let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
+        match self.is_seen_beside {
+            true => self.slopes_beside(&self.pairs, &self.flips, &by_scores),
+            false => self.slopes_of_all(&self.pairs, &self.flips, &by_scores),
         }
-        // Pairs that are not in use, nearly all of them, are asked for their slopes and nothing else.
-        let is_absent = |i: usize| i >= edges && self.flips[i] == 0.0;
+    }
+
+    /// The slopes by the variables of the edges and of candidates, for what the slopes by the scores are.
+    fn slopes_of_all(&self, pairs: &[Pair], flips: &[f32], by_scores: &ByScores<'_>) -> Result<Vec<f32>> {
+        let flips = variable(flips)?;
+        let scores = self.forward(&pairs[self.graph.num_edges()..], flips.as_tensor())?;
+        Ok(slopes(scores, by_scores, [&flips])?.concat())
+    }
+
+    /// The same where pairs at zero, nearly all of them, are asked for their slopes and nothing else.
+    fn slopes_beside(&self, pairs: &[Pair], flips: &[f32], by_scores: &ByScores<'_>) -> Result<Vec<f32>> {
+        let edges = self.graph.num_edges();
+        let is_absent = |i: usize| i >= edges && flips[i] == 0.0;
         let candidates = |absent: bool| -> Vec<Pair> {
-            (edges..self.pairs.len()).filter(|&i| is_absent(i) == absent).map(|i| self.pairs[i]).collect()
+            (edges..pairs.len()).filter(|&i| is_absent(i) == absent).map(|i| pairs[i]).collect()
         };
         let relaxed = Relaxed::new(self.graph, self.kind, &candidates(false))?;
         let absent = Pairs::new(self.graph.num_nodes(), candidates(true))?;
-        let used: Vec<f32> = (0..self.pairs.len()).filter(|&i| !is_absent(i)).map(|i| self.flips[i]).collect();
-        let (flips, none) = (variable(&used)?, variable(&vec![0.0; self.pairs.len() - used.len()])?);
+        let used: Vec<f32> = (0..pairs.len()).filter(|&i| !is_absent(i)).map(|i| flips[i]).collect();
+        let (flips, none) = (variable(&used)?, variable(&vec![0.0; pairs.len() - used.len()])?);
         let operator = relaxed.operator_beside(&relaxed.weights(&flips)?, &absent, &none)?;
         let scores = self.through.network.forward(&operator.into(), &self.input)?;
-        let mut found = slopes(scores, objective, [&flips, &none])?.map(Vec::into_iter);
+        let mut found = slopes(scores, by_scores, [&flips, &none])?.map(Vec::into_iter);
         let next = |i| found[usize::from(is_absent(i))].next().expect("a slope for each variable");
-        Ok((0..self.pairs.len()).map(next).collect())
+        Ok((0..pairs.len()).map(next).collect())
     }
 
     /// The scores of the graph with these flips.
@@ -225,9 +248,15 @@ fn variable(values: &[f32]) -> Result<Var> {
     Ok(Var::from_tensor(&Tensor::from_slice(values, values.len(), &Device::Cpu)?)?)
 }
 
-/// The slope of the objective at these scores by each of some variables.
-fn slopes<const N: usize>(scores: Tensor, objective: &Objective<'_>, of: [&Var; N]) -> Result<[Vec<f32>; N]> {
-    let slope = objective.standing_and_gradient(&scores.flatten_all()?.to_vec1::<f32>()?).1;
+/// Whether numbers differ by no more than a thousandth of the largest, or of this.
+fn are_close(a: &[f32], b: &[f32], at_least: f32) -> bool {
+    let size = b.iter().fold(at_least, |m, z| m.max(z.abs()));
+    a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-3 * size)
+}
+
+/// The slopes by each of some variables, for what those by the scores are.
+fn slopes<const N: usize>(scores: Tensor, by_scores: &ByScores<'_>, of: [&Var; N]) -> Result<[Vec<f32>; N]> {
+    let slope = by_scores(&scores.flatten_all()?.to_vec1::<f32>()?);
     let slope = Tensor::from_vec(slope, scores.shape(), &Device::Cpu)?;
     let grads = (scores * slope)?.sum_all()?.backward()?;
     let mut found = [const { Vec::new() }; N];
@@ -395,6 +424,39 @@ pub(super) fn project(flips: &mut [f32], budget: f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attack::loss::Loss;
+    use crate::attack::prbcd::Prbcd;
+    use crate::attack::testing;
+    use crate::nn::Backbone;
+
+    /// However a network uses its operator, pairs at zero have the slopes that they have as part of it.
+    #[test]
+    fn slopes_are_those_of_a_relaxation_with_all_pairs() {
+        let graph = testing::graph(1);
+        let targets = testing::targets(&graph);
+        for (backbone, seen) in [
+            (Backbone::Gcn, true),
+            (Backbone::Sgc, true),
+            (Backbone::Rung, false),
+            (Backbone::GnnGuard, false),
+            (Backbone::SoftMedian, false),
+        ] {
+            let model = testing::trained(&graph, backbone);
+            let labels = graph.labels();
+            let scene =
+                Scene { graph: &graph, model: Some(&model), targets: &targets, labels, training: &[], stop: None };
+            let clean = model.scores(&graph).unwrap();
+            let objective = Objective::new(Loss::Margin, &targets, clean.data(), clean.num_cols());
+            let rng = &mut gnarl_graph::random::stream(6, "slopes", 0);
+            let mut search = Search::new::<Prbcd>(&scene, clean.data(), 500, rng).unwrap();
+            search.flips.iter_mut().step_by(7).for_each(|p| *p = 0.4);
+            let by_scores = |scores: &[f32]| objective.standing_and_gradient(scores).1;
+            let whole = search.slopes_of_all(&search.pairs, &search.flips, &by_scores).unwrap();
+            assert!(are_close(&search.gradient(&objective).unwrap(), &whole, 0.0), "{backbone}");
+            assert_eq!(search.is_seen_beside, seen, "{backbone}");
+            assert!(whole.iter().skip(graph.num_edges()).any(|&slope| slope != 0.0), "{backbone}");
+        }
+    }
 
     /// Where hardly a pair is left, all that are left come, and the search ends.
     #[test]

@@ -119,6 +119,9 @@ impl Operator {
     /// The same pattern with these values: a tensor of shape `[entries]` or `[entries, heads]`, which may take
     /// gradients.
     pub fn with_values(&self, values: &Tensor) -> Result<Self> {
+        if let Values::Beside(..) = &self.values {
+            bail!("operator: one with pairs beside its entries has more than their values");
+        }
         let (entries, heads) = match *values.dims() {
             [entries] => (entries, 1),
             [entries, heads] => (entries, heads),
@@ -158,7 +161,8 @@ impl Operator {
     /// The values as a tensor.
     pub fn values(&self) -> Result<Tensor> {
         match &self.values {
-            Values::Variable(values) | Values::Beside(values, _) => Ok(values.clone()),
+            Values::Variable(values) => Ok(values.clone()),
+            Values::Beside(..) => bail!("operator: one with pairs beside its entries has more than their values"),
             Values::Factored(factored) => factored.values(),
             Values::LowRank(_) => Tensor::zeros(0, DType::F32, &Device::Cpu),
             Values::Ones(c) | Values::Constant(c) => Tensor::from_vec(c.values.clone(), c.values.len(), &Device::Cpu),

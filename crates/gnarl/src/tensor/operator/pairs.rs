@@ -155,7 +155,7 @@ impl Beside {
 
 impl Operator {
     /// This operator plus `diag(rows) S(weights) diag(cols)`, for weights of shape `[pairs]` and numbers of the nodes of shape `[nodes, 1]`, ones where there are
-    /// none. Of an operator whose values are a tensor. Its entries are those without the pairs, and it has no parts.
+    /// none. Of an operator whose values are a tensor. It is there for products: it has no parts, and no values to be looked at or changed.
     pub fn beside(&self, pairs: &Arc<Pairs>, weights: &Tensor, [rows, cols]: [Option<Tensor>; 2]) -> Result<Self> {
         let Values::Variable(values) = &self.values else {
             bail!("operator: pairs stand beside values that are a tensor, of one head")
@@ -247,5 +247,7 @@ mod tests {
         let pairs = Pairs::new(4, vec![(1, 2)]).unwrap();
         let op = op.beside(&pairs, &zero, [None, None]).unwrap();
         assert!(op.head(2).unwrap_err().to_string().contains("pairs beside"));
+        assert!(op.values().unwrap_err().to_string().contains("pairs beside"));
+        assert!(op.with_values(&zero).unwrap_err().to_string().contains("pairs beside"));
     }
 }
