@@ -32,7 +32,7 @@ const TRIED: usize = 10_000;
 /// Of a pair: its ends, its variable and slope, and the two entries of the relaxed operator with their places, values and gradients.
 const BYTES_OF_PAIR: f64 = 80.0;
 
-/// Bytes that a search over a graph's edges and a block of pairs holds, at least.
+/// Bytes that a search over a graph's edges and a block of pairs holds where all of them are part of the operator; less where pairs stand beside it.
 pub(super) fn bytes(graph: &Graph, block: usize) -> f64 {
     let pairs = graph.num_nodes() as f64 * graph.num_nodes().saturating_sub(1) as f64 / 2.0;
     BYTES_OF_PAIR * (graph.num_edges() as f64 + block as f64).min(pairs)
