@@ -161,6 +161,14 @@ impl Questioned {
         }
     }
 
+    /// The same for an attacker who judges by answers: inference included, gradients straight through it.
+    fn with_answers<T>(&self, f: impl FnOnce(&dyn Classifier) -> T) -> T {
+        match self {
+            Questioned::Fitted(fitted) if !fitted.fitted.model().inference.is_plain() => f(&fitted.fitted.answering()),
+            _ => self.with(f),
+        }
+    }
+
     /// The exception that a function raised, rather than what became of it on the way.
     fn or_raised<T>(&self, result: PyResult<T>) -> PyResult<T> {
         match self {
@@ -349,7 +357,11 @@ pub fn attack<'py>(
         Some(model) => {
             let (asked, on) = Subject::of(model).asked(py, &original, &stop)?;
             let graph = on.graph.clone();
-            let attack = move |asked: &Questioned| asked.with(|model| run(&graph, Some(model), &targets, &training));
+            let by_answers = attack.method().judges_by_answers();
+            let attack = move |asked: &Questioned| {
+                let run = |model: &dyn Classifier| run(&graph, Some(model), &targets, &training);
+                if by_answers { asked.with_answers(run) } else { asked.with(run) }
+            };
             (question(py, n_jobs, &stop, asked, attack)?, on)
         }
     };

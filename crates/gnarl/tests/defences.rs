@@ -1,15 +1,18 @@
 //! Networks that are made to withstand attacks, as an attacker sees them who knows them: scores at whole flips are those of the flipped
 //! graph, and gradients to flips are those of differences.
 
+use gnarl::attack::Attack;
+use gnarl::attack::pgd_features::PgdFeatures;
 use gnarl::attack::prbcd::Prbcd;
 use gnarl::classifier::{Classifier, Relaxed, WhiteBox};
 use gnarl::defense::{Defense, Gdc, Jaccard, Nothing, Svd};
 use gnarl::features::FeatureScaling;
+use gnarl::inference::{GoodAt, Inference, RobustCrf};
 use gnarl::model::Model;
 use gnarl::nn::{Backbone, Network, NetworkConfig, Propagation, Shape, UsualOperator};
 use gnarl::operator::OperatorChoice;
 use gnarl::perturb::flipped;
-use gnarl::study::attack::{AttackStudy, Known, Mode, Targets};
+use gnarl::study::attack::{AttackStudy, Known, Mode, Sees, Targets};
 use gnarl::tensor::{Device, Tensor, Var};
 use gnarl::train::Watch;
 use gnarl_graph::random::stream;
@@ -177,6 +180,7 @@ fn attacked(on: &Benchmark, backbone: Backbone, defense: Defense) -> (f64, f64) 
             surrogate,
             targets: Targets::Usual,
             known: Known::True,
+            sees: Sees::Answers,
             runs: 2,
             seed: 3,
         };
@@ -210,4 +214,42 @@ fn adaptive_attacks_beat_transferred_ones() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// An attacker who judges by what the inference answers takes more of it than one who sees the network inside alone, and says which it was.
+#[test]
+fn inferences_are_seen_through_by_their_answers() {
+    let on = benchmark();
+    let attack = Prbcd { epochs: 20, settling: 6, block: 4000, roundings: 20, ..Prbcd::budget(0.1) };
+    for inference in [Inference::from(RobustCrf::default()), GoodAt::default().into()] {
+        let mut model = Model::new(Backbone::Gcn).features(FeatureScaling::AsLoaded).epochs(60).inference(inference);
+        model.network.hidden = Some(16);
+        let left = |attack: Attack, sees: Sees| {
+            let study = AttackStudy {
+                model,
+                attack,
+                mode: Mode::Evasion,
+                surrogate: None,
+                targets: Targets::Usual,
+                known: Known::True,
+                sees,
+                runs: 2,
+                seed: 3,
+            };
+            let runs = study.run(&on, &Watch::quiet()).unwrap().runs;
+            let sum: f64 = runs.iter().map(|run| run.defended.unwrap().attacked_accuracy).sum();
+            (sum / runs.len() as f64, study.is_adaptive())
+        };
+        let (by_answers, adaptive) = left(attack.into(), Sees::Answers);
+        assert!(adaptive);
+        let (by_network, adaptive) = left(attack.into(), Sees::Network);
+        assert!(!adaptive);
+        println!("{inference}: {by_answers:.1} by answers, {by_network:.1} by the network");
+        assert!(by_answers < by_network, "{inference}: {by_answers} by answers, {by_network} by the network");
+        // Of one that judges by no answers nothing changes, and it is not called adaptive.
+        let noise = Attack::from(PgdFeatures::budget(0.1));
+        let (by_answers, adaptive) = left(noise, Sees::Answers);
+        assert!(!adaptive);
+        assert_eq!(by_answers, left(noise, Sees::Network).0);
+    }
 }

@@ -15,7 +15,7 @@ use gnarl::inference::Perturbed;
 use gnarl::perturb::{Ball, FlipLaw, Norm, Sampler};
 use gnarl::prelude::*;
 use gnarl::robustness::{Region, Settings};
-use gnarl::study::attack::{AttackRun, AttackStudy, Known, Mode, Targets};
+use gnarl::study::attack::{AttackRun, AttackStudy, Known, Mode, Sees, Targets};
 use gnarl::study::robustness::{RobustnessStudy, RobustnessWatch};
 use gnarl::train::Watch;
 use gnarl_graph::dataset::Task;
@@ -68,6 +68,7 @@ fn study(model: Model, attack: impl Into<Attack>, mode: Mode) -> AttackStudy {
         surrogate: None,
         targets: Targets::Usual,
         known: Known::True,
+        sees: Sees::Answers,
         runs: 2,
         seed: 1,
     }

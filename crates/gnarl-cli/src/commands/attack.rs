@@ -12,7 +12,7 @@ use gnarl::model::fit::FitOptions;
 use gnarl::nn::Backbone;
 use gnarl::study::Accuracy;
 use gnarl::study::attack::{
-    AttackResult, AttackRun, AttackStudy, DefendedReport, GivenStudy, Known, Mode, Targets, attacked_part,
+    AttackResult, AttackRun, AttackStudy, DefendedReport, GivenStudy, Known, Mode, Sees, Targets, attacked_part,
 };
 use gnarl::study::attack_compare::targets_of;
 use gnarl::study::forecast::Planned;
@@ -73,6 +73,9 @@ pub struct AttackArgs {
     /// What the attacker takes for the classes of items that are not for training: true, or predicted by the model looked into
     #[arg(long, value_name = "KIND", default_value = "true", help_heading = "The attack")]
     pub labels: Known,
+    /// Of a model with an inference: what the attacker sees of it, its answers, or the network alone
+    #[arg(long, value_name = "WHAT", default_value = "answers", help_heading = "The attack")]
+    pub sees: Sees,
     /// Go on where the estimate says that memory or time will not do; it is printed all the same
     #[arg(long)]
     pub force: bool,
@@ -170,6 +173,7 @@ pub struct AttackConfig {
     mode: Mode,
     surrogate: Option<Backbone>,
     labels: Known,
+    sees: Sees,
     runs: usize,
     seed: u64,
 }
@@ -309,6 +313,7 @@ impl Asked<'_> {
             surrogate: self.transfer(),
             targets: self.targets.clone(),
             known: args.labels,
+            sees: args.sees,
             runs,
             seed: global.seed,
         };
@@ -408,6 +413,7 @@ impl Asked<'_> {
                 mode: args.mode,
                 surrogate: self.transfer(),
                 labels: args.labels,
+                sees: args.sees,
                 runs,
                 seed: global.seed,
             },
@@ -483,13 +489,25 @@ fn write_attacked(file: &Path, original: &Graph, attacked: &Attacked) -> anyhow:
 }
 
 impl AttackReport {
+    /// Whether the attacker looked into the model, past its inference.
+    fn sees_less(&self) -> bool {
+        let asks = self.config.attack.is_some_and(|attack| attack.method().asks_model());
+        asks && self.config.mode == Mode::Evasion && !self.config.model.inference.is_plain()
+    }
+
     /// What the attacker knew.
     fn mode_text(&self, mode: Mode) -> String {
         let eyes = match (self.config.surrogate, self.adaptive) {
             (Some(model), _) => format!(", through a {model} of the attacker's own"),
+            (None, true) if !self.config.model.inference.is_plain() => {
+                ", adaptive: by the answers of this very model, straight through its inference".to_string()
+            }
             (None, true) => {
                 let follows = self.config.attack.is_some_and(|attack| attack.method().needs_gradients());
                 format!(", adaptive: by the {} of this very model", if follows { "gradients" } else { "answers" })
+            }
+            (None, false) if self.sees_less() => {
+                ", not adaptive: by the network inside, without its inference".to_string()
             }
             (None, false) => String::new(),
         };

@@ -6,7 +6,7 @@ use std::path::Path;
 use gnarl::attack::Attack;
 use gnarl::model::Model;
 use gnarl::nn::Backbone;
-use gnarl::study::attack::{Known, Mode, attacked_part};
+use gnarl::study::attack::{Known, Mode, Sees, attacked_part};
 use gnarl::study::attack_compare::{Cell, Comparison, Outcome};
 use gnarl::train::Watch;
 use gnarl_graph::Error;
@@ -26,6 +26,7 @@ pub struct CompareReport {
     attack: &'static str,
     mode: Mode,
     labels: Known,
+    sees: Sees,
     transfer: Option<Backbone>,
     runs: usize,
     seed: u64,
@@ -86,6 +87,7 @@ impl Asked<'_> {
             surrogate: self.transfer(),
             targets: self.targets.clone(),
             known: args.labels,
+            sees: args.sees,
             runs,
             seed: global.seed,
             attacks,
@@ -101,6 +103,7 @@ impl Asked<'_> {
             attack: comparison.attacks[0].name(),
             mode: args.mode,
             labels: args.labels,
+            sees: args.sees,
             transfer: comparison.surrogate,
             runs,
             seed: global.seed,

@@ -38,6 +38,9 @@ pub struct AxesArgs {
     /// Single axes and all of them, without pairs
     #[arg(long, conflicts_with = "alone", help_heading = "The study")]
     pub no_pairs: bool,
+    /// Only these rows, and the plain model: choices joined by +, as in cgso+dropedge, or all for all axes at once
+    #[arg(long, value_name = "ROW,…", value_delimiter = ',', help_heading = "The study")]
+    pub rows: Vec<String>,
     /// Runs of one graph, each with its own seed and, where there are several, its own split; of a set, folds
     #[arg(long, default_value_t = 10, value_parser = RangedU64ValueParser::<usize>::new().range(2..=100_000))]
     pub runs: usize,
@@ -83,13 +86,20 @@ pub fn run(global: &Global, args: &AxesArgs) -> anyhow::Result<output::Either<In
         (false, true) => Which::WithoutPairs,
         (false, false) => Which::Everything,
     };
-    let study = AxesStudy { model, runs: args.runs, seed: global.seed, attacks: attacks.clone(), which };
+    let study = AxesStudy {
+        model,
+        runs: args.runs,
+        seed: global.seed,
+        attacks: attacks.clone(),
+        which,
+        rows: args.rows.clone(),
+    };
     if args.dry_run {
         let left_out = (!attacks.is_empty()).then(|| "the attacks".to_string());
-        let planned = DryRun::new(global, "axes", &benchmark, &study.planned(&benchmark), left_out)?;
+        let planned = DryRun::new(global, "axes", &benchmark, &study.planned(&benchmark)?, left_out)?;
         return Ok(output::Either::Left(output::Either::Right(planned)));
     }
-    let asked = study.combinations(task).len();
+    let asked = study.combinations(task)?.len();
     let bar = progress::steps(&format!("axes on {}", data.name), asked as u64);
     let watch = Watch::stopped_by(interrupt::flag());
     let mut report = AxesReport {

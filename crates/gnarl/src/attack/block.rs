@@ -66,7 +66,7 @@ pub(super) struct State {
 }
 
 impl<'a> Search<'a> {
-    /// With a first block of pairs. `clean` are the scores of the graph as it is, which the relaxation has to give too.
+    /// With a first block of pairs. `clean` are the scores of the graph as it is, which the relaxation has to give too where gradients are theirs.
     pub fn new<A: Choice>(scene: &Scene<'a>, clean: &[f32], block: usize, rng: &mut Rng) -> Result<Self> {
         Self::at_ends::<A>(scene, clean, block, Vec::new(), rng)
     }
@@ -100,7 +100,10 @@ impl<'a> Search<'a> {
             is_seen_beside: false,
         };
         search.exchange(rng);
-        search.check_relaxation::<A>(clean)?;
+        match model.followed() {
+            Some(followed) => search.check_relaxation::<A>(followed.scores(graph)?.data())?,
+            None => search.check_relaxation::<A>(clean)?,
+        }
         Ok(search)
     }
 

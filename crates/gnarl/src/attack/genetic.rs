@@ -122,6 +122,10 @@ impl Method for Genetic {
         true
     }
 
+    fn judges_by_answers(&self) -> bool {
+        true
+    }
+
     fn passes(&self) -> f64 {
         self.population as f64 * (1.0 + 0.5 * self.generations as f64)
     }

@@ -75,6 +75,11 @@ pub trait Method {
         false
     }
 
+    /// Whether it judges what it finds by a model's answers, so that it sees what stands between the network and them even where gradients do not.
+    fn judges_by_answers(&self) -> bool {
+        false
+    }
+
     /// Whether it goes by what a model answers, with gradients or without.
     fn asks_model(&self) -> bool {
         self.needs_gradients()

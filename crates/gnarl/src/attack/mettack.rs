@@ -645,6 +645,83 @@ mod tests {
         }
     }
 
+    /// What joining each of all n² pairs adds to the trained loss: every entry of the adjacency is held, the training is written down step by step, and
+    /// the tape goes back through all of it.
+    fn dense_slopes(search: &Search, index: u64) -> crate::tensor::Result<Vec<f32>> {
+        use crate::tensor::{DType, Var};
+        let n = search.graph.num_nodes();
+        let matrix = |values: Vec<f32>, columns: usize| {
+            let rows = values.len() / columns;
+            Tensor::from_vec(values, (rows, columns), &Device::Cpu)
+        };
+        let mut entries = vec![0f32; n * n];
+        for (u, v) in search.graph.edges() {
+            entries[u as usize * n + v as usize] = 1.0;
+            entries[v as usize * n + u as usize] = 1.0;
+        }
+        let a = Var::from_tensor(&matrix(entries, n)?)?;
+        let own = matrix((0..n * n).map(|k| f32::from(u8::from(k / n == k % n))).collect(), n)?;
+        let scale = a.as_tensor().sum_keepdim(1)?.affine(1.0, 1.0)?.powf(-0.5)?;
+        let hat = a.as_tensor().add(&own)?.broadcast_mul(&scale)?.broadcast_mul(&scale.t()?)?;
+        let s = hat.matmul(&hat.matmul(&matrix(search.x.to_dense().data().to_vec(), search.x.num_cols())?)?)?;
+        let softmax = |z: &Tensor| -> crate::tensor::Result<Tensor> {
+            let e = z.exp()?;
+            e.broadcast_div(&e.sum_keepdim(1)?)
+        };
+        let indicators = |of: &mut dyn Iterator<Item = u32>| -> Vec<f32> {
+            of.flat_map(|c| (0..search.classes as u32).map(move |k| f32::from(u8::from(k == c)))).collect()
+        };
+        let rows = Tensor::from_slice(&search.trained, search.trained.len(), &Device::Cpu)?;
+        let trained = s.index_select(&rows, 0)?;
+        let truth = matrix(indicators(&mut search.trained_classes.iter().copied()), search.classes)?;
+        let start =
+            Maps::draw(search.x.num_cols(), search.classes, &mut stream(search.seed, "mettack", index)).unwrap();
+        let (mut w1, mut w2) = (start.first, start.second);
+        let (mut v1, mut v2) =
+            (Tensor::zeros(w1.dims(), DType::F32, &Device::Cpu)?, Tensor::zeros(w2.dims(), DType::F32, &Device::Cpu)?);
+        for _ in 0..search.settings.inner_steps {
+            let hidden = trained.matmul(&w1)?;
+            let slope = softmax(&hidden.matmul(&w2)?)?.sub(&truth)?.affine(1.0 / search.trained.len() as f64, 0.0)?;
+            v1 = v1.affine(0.9, 0.0)?.add(&trained.t()?.matmul(&slope.matmul(&w2.t()?)?)?)?;
+            v2 = v2.affine(0.9, 0.0)?.add(&hidden.t()?.matmul(&slope)?)?;
+            w1 = w1.sub(&v1.affine(0.1, 0.0)?)?;
+            w2 = w2.sub(&v2.affine(0.1, 0.0)?)?;
+        }
+        let nodes: Vec<u32> = search.climbed.iter().map(|&(u, _)| u).collect();
+        let nodes = Tensor::from_slice(&nodes, nodes.len(), &Device::Cpu)?;
+        let taken = matrix(indicators(&mut search.climbed.iter().map(|&(_, c)| c)), search.classes)?;
+        let probabilities = softmax(&s.index_select(&nodes, 0)?.matmul(&w1)?.matmul(&w2)?)?;
+        let right = probabilities.mul(&taken)?.sum(1)?;
+        let slopes = right.log()?.mean_all()?.neg()?.backward()?;
+        let slopes =
+            slopes.get(a.as_tensor()).expect("the loss depends on the graph").flatten_all()?.to_vec1::<f32>()?;
+        Ok((0..n * n).map(|k| slopes[k] + slopes[k % n * n + k / n]).collect())
+    }
+
+    /// On Cora: the first flips of an attacker who can afford n² are ours.
+    #[test]
+    fn the_first_flips_on_cora_are_those_of_a_dense_reference() {
+        let loaded = gnarl_graph::dataset::load("cora", std::path::Path::new("nowhere"), 0).unwrap();
+        let graph = loaded.content.graph().unwrap();
+        let training = scene_of(graph);
+        let scene = Scene { graph, model: None, targets: &[], labels: graph.labels(), training: &training, stop: None };
+        let mut search = Search::new(&Mettack::default(), &scene, 4).unwrap();
+        let n = graph.num_nodes() as u32;
+        for flip in 0..2 {
+            let slopes = dense_slopes(&search, flip).unwrap();
+            let gain = |(u, v): Pair| {
+                let slope = slopes[u as usize * n as usize + v as usize];
+                if search.graph.has_edge(u, v) { -slope } else { slope }
+            };
+            let all = (0..n).flat_map(|u| (u + 1..n).map(move |v| (u, v)));
+            let allowed = all.filter(|&p| search.allows(p, !search.graph.has_edge(p.0, p.1)));
+            let best = allowed.max_by(|&a, &b| gain(a).total_cmp(&gain(b))).unwrap();
+            let found = search.best(1).unwrap();
+            assert_eq!(found, [best], "flip {flip}: {} and {}", gain(found[0]), gain(best));
+            search.make(&found).unwrap();
+        }
+    }
+
     #[test]
     fn budgets_are_spent_and_degrees_watched() {
         let config = CsbmConfig { num_nodes: 150, num_classes: 3, num_features: 8, ..CsbmConfig::default() };

@@ -116,6 +116,10 @@ impl Method for PgdStructure {
     fn needs_gradients(&self) -> bool {
         true
     }
+
+    fn judges_by_answers(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

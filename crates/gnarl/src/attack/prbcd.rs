@@ -123,6 +123,10 @@ impl Method for Prbcd {
     fn needs_gradients(&self) -> bool {
         true
     }
+
+    fn judges_by_answers(&self) -> bool {
+        true
+    }
 }
 
 impl Prbcd {

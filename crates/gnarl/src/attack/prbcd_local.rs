@@ -122,6 +122,10 @@ impl Method for PrbcdLocal {
     fn needs_gradients(&self) -> bool {
         true
     }
+
+    fn judges_by_answers(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

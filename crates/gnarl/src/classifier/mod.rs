@@ -47,6 +47,11 @@ pub trait Classifier: Sync {
     fn see_through(&self) -> Option<Through<'_>> {
         self.white_box().map(|network| Through { network, defense: None })
     }
+
+    /// Where gradients are not those of the scores but of a simpler classifier's in their place, straight through what it leaves out: that one.
+    fn followed(&self) -> Option<&dyn Classifier> {
+        None
+    }
 }
 
 /// A function as a classifier.

@@ -163,6 +163,12 @@ impl Fitted {
         Bare { fitted: self }
     }
 
+    /// The model on graphs that are [`scaled`](Self::scaled), as its inference answers. Gradients are those of the [`bare`](Self::bare) model, straight
+    /// through the inference: what attackers look at who know it. An inference that tunes itself stays as it was set when the model was fitted.
+    pub fn answering(&self) -> Answering<'_> {
+        Answering { bare: self.bare() }
+    }
+
     /// The class of every node of a graph that is [`scaled`](Self::scaled), as the model's inference reads it. Where that tunes itself,
     /// on the validation nodes of this very graph.
     pub fn answers_on_scaled(&self, graph: &Graph, split: &Split) -> Result<Vec<usize>> {
@@ -526,8 +532,43 @@ impl Classifier for Fitted {
 
     /// Logarithms of the distributions.
     fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
-        let agreed = self.reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)?;
-        let logarithms = agreed.data().iter().map(|&p| p.max(f32::MIN_POSITIVE).ln()).collect();
-        Ok(DenseMatrix::new(agreed.num_rows(), agreed.num_cols(), logarithms)?)
+        logarithms(&self.reading.answer(self.learned.classifier(), &self.prepared(graph)?, self.seed)?)
+    }
+}
+
+/// Of distributions.
+fn logarithms(of: &DenseMatrix<f32>) -> Result<DenseMatrix<f32>> {
+    let found = of.data().iter().map(|&p| p.max(f32::MIN_POSITIVE).ln()).collect();
+    Ok(DenseMatrix::new(of.num_rows(), of.num_cols(), found)?)
+}
+
+/// A fitted model on graphs whose features are scaled already: defence and inference included, gradients straight through the latter.
+#[derive(Debug, Clone, Copy)]
+pub struct Answering<'a> {
+    bare: Bare<'a>,
+}
+
+impl Classifier for Answering<'_> {
+    fn num_classes(&self) -> usize {
+        self.bare.num_classes()
+    }
+
+    /// Logarithms of the distributions.
+    fn scores(&self, graph: &Graph) -> Result<DenseMatrix<f32>> {
+        let fitted = self.bare.fitted;
+        let graph = fitted.plan.model.defense.method().purified(graph)?;
+        logarithms(&fitted.reading.answer(fitted.learned.classifier(), &graph, fitted.seed)?)
+    }
+
+    fn white_box(&self) -> Option<&WhiteBox> {
+        self.bare.white_box()
+    }
+
+    fn see_through(&self) -> Option<Through<'_>> {
+        self.bare.see_through()
+    }
+
+    fn followed(&self) -> Option<&dyn Classifier> {
+        Some(&self.bare)
     }
 }

@@ -51,6 +51,17 @@ gnarl_graph::named! {
     }
 }
 
+gnarl_graph::named! {
+    /// What the attacker knows of a model whose answers are not read off plainly.
+    pub enum Sees as "what the attacker sees" {
+        /// Its answers: what is found is judged by them, and gradients go straight through the inference. Attacks that judge by no answers see
+        /// the network alone.
+        Answers = "answers",
+        /// The network inside, as in the thesis.
+        Network = "network",
+    }
+}
+
 /// The part of an input that an attack changes, which is what an inference against it looks around in.
 pub fn attacked_part(attack: &Attack) -> Perturbed {
     if attack.method().changes_features() { Perturbed::Features } else { Perturbed::Structure }
@@ -83,6 +94,8 @@ pub struct AttackStudy {
     pub targets: Targets,
     /// What the attacker knows of classes.
     pub known: Known,
+    /// What the attacker knows of the inference.
+    pub sees: Sees,
     /// How many runs: run `i` takes split or fold `i` (in turn) and seed `seed + i`.
     pub runs: usize,
     /// The first run's seed.
@@ -123,7 +136,7 @@ pub struct AttackRun {
     pub seconds: f64,
 }
 
-/// The model's inference on the inputs of a run, which were made against the model without it.
+/// The model's inference on the inputs of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct DefendedRun {
     /// Before the attack.
@@ -289,7 +302,13 @@ impl AttackStudy {
         self.mode == Mode::Evasion
             && self.attack.method().asks_model()
             && self.surrogate.is_none()
-            && self.model.inference.is_plain()
+            && (self.model.inference.is_plain() || self.sees_answers())
+    }
+
+    /// Whether what is found is judged by the answers of an inference.
+    pub fn sees_answers(&self) -> bool {
+        let is_there = self.mode == Mode::Evasion && self.surrogate.is_none() && !self.model.inference.is_plain();
+        is_there && self.sees == Sees::Answers && self.attack.method().judges_by_answers()
     }
 
     /// Epochs of all trainings together, for progress.
@@ -347,9 +366,10 @@ impl AttackStudy {
         let fit = |backbone| fit_surrogate(&content, backbone, epochs, split, seed, watch);
         let surrogate = self.needed_surrogate().map(fit).transpose()?;
         let scaled = content.graph()?;
-        let victim = clean.bare();
+        let (victim, answering) = (clean.bare(), clean.answering());
         let eyes: Option<&dyn Classifier> = match (&surrogate, self.mode) {
             (Some(surrogate), _) => Some(surrogate.network()?),
+            (None, _) if self.sees_answers() => Some(&answering),
             (None, Mode::Evasion) => Some(&victim),
             (None, Mode::Poisoning) => None,
         };
@@ -685,6 +705,7 @@ mod tests {
             surrogate: None,
             targets: Targets::Usual,
             known: Known::True,
+            sees: Sees::Answers,
             runs: 2,
             seed: 1,
         }

@@ -7,7 +7,7 @@ use gnarl_graph::dataset::{Benchmark, Task};
 use gnarl_graph::{Content, Graph};
 use serde::Serialize;
 
-use super::attack::{AttackResult, AttackStudy, GivenStudy, Known, Mode, Targets, attacked_alone};
+use super::attack::{AttackResult, AttackStudy, GivenStudy, Known, Mode, Sees, Targets, attacked_alone};
 use super::summary::Accuracy;
 use crate::attack::{Attack, Attacked, Part};
 use crate::error::{Error, Result};
@@ -31,6 +31,8 @@ pub struct Comparison {
     pub targets: Targets,
     /// What the attacker knows of classes.
     pub known: Known,
+    /// What the attacker knows of an inference.
+    pub sees: Sees,
     /// How many runs of each.
     pub runs: usize,
     /// The first run's seed.
@@ -165,6 +167,7 @@ impl Comparison {
             surrogate: self.surrogate,
             targets: self.targets.clone(),
             known: self.known,
+            sees: self.sees,
             runs: self.runs,
             seed: self.seed,
         };
@@ -215,6 +218,7 @@ mod tests {
             surrogate: None,
             targets: Targets::Usual,
             known: Known::True,
+            sees: Sees::Answers,
             runs: 2,
             seed: 1,
         };

@@ -148,8 +148,9 @@ impl AttackStudy {
         seed: u64,
     ) -> Result<Outcome> {
         let start = Instant::now();
-        let victim = clean.bare();
-        let model: Option<&dyn Classifier> = eyes.or(Some(&victim));
+        let (victim, answering) = (clean.bare(), clean.answering());
+        let own: &dyn Classifier = if self.sees_answers() { &answering } else { &victim };
+        let model: Option<&dyn Classifier> = eyes.or(Some(own));
         let attacker = Attacker { attack: &self.attack, model, known: self.known, split, seed };
         let attacked = attacker.run(graphs, test)?;
         let attack_seconds = start.elapsed().as_secs_f64();

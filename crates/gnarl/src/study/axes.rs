@@ -11,13 +11,14 @@ use gnarl_graph::names::Given;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::attack::{AttackRun, AttackStudy, Known, Mode, Targets};
+use super::attack::{AttackRun, AttackStudy, Known, Mode, Sees, Targets};
 use super::forecast::Planned;
 use super::summary::Accuracy;
 use super::train::TrainStudy;
 use crate::attack::Attack;
 use crate::error::{Error, Result};
-use crate::model::fit::FitOptions;
+use crate::features::FeatureScaling;
+use crate::model::fit::{FitOptions, Ready};
 use crate::model::{Fitted, Model};
 use crate::train::Watch;
 
@@ -34,6 +35,8 @@ pub struct AxesStudy {
     pub attacks: Vec<Attack>,
     /// What is looked at beside single axes.
     pub which: Which,
+    /// Of these, only rows of these names, `cgso+orthonormal`, and the plain model; `all` stands for all axes at once. Every row where there are none.
+    pub rows: Vec<String>,
 }
 
 /// Which combinations of axes are looked at.
@@ -151,8 +154,31 @@ pub struct UnderAttacks {
 }
 
 impl AxesStudy {
-    /// The combinations, the plain model first, then single axes, pairs, and all at once.
-    pub fn combinations(&self, task: Task) -> Vec<Vec<Switched>> {
+    /// The combinations that were asked for, the plain model first, then single axes, pairs, and all at once.
+    pub fn combinations(&self, task: Task) -> gnarl_graph::Result<Vec<Vec<Switched>>> {
+        let all = self.every_combination(task);
+        let mut asked = vec![self.rows.is_empty(); all.len()];
+        asked[0] = true;
+        for row in &self.rows {
+            let compact: String = row.split_whitespace().collect();
+            let is_it = |one: &Vec<Switched>| match compact.as_str() {
+                "all" => one.len() > 2,
+                _ => name(one).replace(' ', "") == compact,
+            };
+            let mut found = (0..all.len()).filter(|&i| is_it(&all[i])).peekable();
+            if found.peek().is_none() {
+                let names: Vec<String> = all.iter().map(|one| name(one).replace(' ', "")).collect();
+                return Err(gnarl_graph::Error::argument(
+                    "rows",
+                    format!("there is no row {row:?}; there are {}", names.join(", ")),
+                ));
+            }
+            found.for_each(|i| asked[i] = true);
+        }
+        Ok(all.into_iter().zip(asked).filter_map(|(one, asked)| asked.then_some(one)).collect())
+    }
+
+    fn every_combination(&self, task: Task) -> Vec<Vec<Switched>> {
         let choices = Switched::all(task);
         let mut all = vec![Vec::new()];
         all.extend(choices.iter().map(|&one| vec![one]));
@@ -170,7 +196,7 @@ impl AxesStudy {
     }
 
     /// What would be run: every combination, each as often as there are runs.
-    pub fn planned(&self, on: &Benchmark) -> Vec<Planned> {
+    pub fn planned(&self, on: &Benchmark) -> gnarl_graph::Result<Vec<Planned>> {
         let task = on.content.task();
         let fits = if task == Task::Node { self.runs } else { on.splits.len() };
         let one = |switched: Vec<Switched>| Planned {
@@ -179,7 +205,7 @@ impl AxesStudy {
             fits,
             passes: 0.0,
         };
-        self.combinations(task).into_iter().map(one).collect()
+        Ok(self.combinations(task)?.into_iter().map(one).collect())
     }
 
     /// The model with some axes switched.
@@ -195,9 +221,21 @@ impl AxesStudy {
         plain: Option<&Judged>,
         watch: &Watch<'_>,
     ) -> Result<Combination> {
+        self.run_beside(switched, on, plain, &mut Kept::default(), watch)
+    }
+
+    /// The same, with what earlier combinations left.
+    fn run_beside(
+        &self,
+        switched: &[Switched],
+        on: &Benchmark,
+        plain: Option<&Judged>,
+        kept: &mut Kept,
+        watch: &Watch<'_>,
+    ) -> Result<Combination> {
         let start = Instant::now();
         let refused = |why: String| Combination { switched: switched.to_vec(), outcome: Outcome::Refused(why) };
-        let found = self.judge(switched, on, watch);
+        let found = self.judge(switched, on, kept, watch);
         let (clean, attacked) = match found {
             Ok(found) => found,
             Err(Error::Graph(why)) => return Ok(refused(why.to_string())),
@@ -219,7 +257,13 @@ impl AxesStudy {
     }
 
     /// Accuracies on clean inputs and on those of each attack.
-    fn judge(&self, switched: &[Switched], on: &Benchmark, watch: &Watch<'_>) -> Result<(Accuracy, Vec<Accuracy>)> {
+    fn judge(
+        &self,
+        switched: &[Switched],
+        on: &Benchmark,
+        kept: &mut Kept,
+        watch: &Watch<'_>,
+    ) -> Result<(Accuracy, Vec<Accuracy>)> {
         let refused = |what: &str| Error::from(gnarl_graph::Error::argument("axes", what));
         let unfinished = || refused("stopped before its runs were done");
         let model = self.model(switched)?;
@@ -233,7 +277,9 @@ impl AxesStudy {
             return Ok((accuracy.ok_or_else(|| refused("there are no labelled test items"))?, Vec::new()));
         }
         if on.content.task() == Task::Node {
-            let UnderAttacks { clean, attacked, .. } = self.under(switched, &self.attacks, on, watch)?;
+            let UnderAttacks { clean, attacked, models, .. } =
+                self.under_beside(switched, &self.attacks, on, kept, watch)?;
+            kept.keep(switched, models);
             return Ok((clean, attacked));
         }
         let (mut clean, mut attacked) = (None, Vec::new());
@@ -257,6 +303,7 @@ impl AxesStudy {
             surrogate: None,
             targets: Targets::Usual,
             known: Known::True,
+            sees: Sees::Answers,
             runs: self.runs,
             seed: self.seed,
         }
@@ -271,16 +318,45 @@ impl AxesStudy {
         on: &Benchmark,
         watch: &Watch<'_>,
     ) -> Result<UnderAttacks> {
+        self.under_beside(switched, attacks, on, &mut Kept::default(), watch)
+    }
+
+    /// The same with what earlier combinations left: models that were fitted before, and how the plain model scales features. Noise of a given
+    /// strength means little to counts of words and much to shares of them, so all meet it with features of one scale.
+    fn under_beside(
+        &self,
+        switched: &[Switched],
+        attacks: &[Attack],
+        on: &Benchmark,
+        kept: &mut Kept,
+        watch: &Watch<'_>,
+    ) -> Result<UnderAttacks> {
         let start = Instant::now();
         let refused = |what: &str| Error::from(gnarl_graph::Error::argument("axes", what));
         let graph = on.content.graph()?;
         let model = self.model(switched)?;
         let studies: Vec<AttackStudy> = attacks.iter().map(|&attack| self.evasion(model, attack)).collect();
         let first = studies.first().ok_or_else(|| refused("at least one attack is needed"))?;
-        let ready = first.settled_model().ready(&on.name, &on.content, FitOptions::default())?;
-        let one = |i: usize| -> Result<(Vec<AttackRun>, Fitted)> {
+        let is_held = attacks.iter().any(|attack| attack.method().changes_features());
+        let scalings = if is_held { kept.scalings.clone() } else { Vec::new() };
+        let mut ready: Vec<(Option<FeatureScaling>, Ready)> = Vec::new();
+        for scaling in (0..self.runs).map(|i| scalings.get(i).copied()) {
+            if ready.iter().all(|(of, _)| *of != scaling) {
+                let settled = first.settled_model();
+                let settled = scaling.map_or(settled, |scaling| settled.features(scaling));
+                ready.push((scaling, settled.ready(&on.name, &on.content, FitOptions::default())?));
+            }
+        }
+        let mut earlier: Vec<Option<Fitted>> = kept.take_for(switched).into_iter().flatten().map(Some).collect();
+        earlier.resize_with(self.runs, || None);
+        let one = |(i, earlier): (usize, Option<Fitted>)| -> Result<(Vec<AttackRun>, Fitted)> {
             let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
-            let mut fitted = ready.fit(split, seed, watch)?;
+            let (_, ready) =
+                ready.iter().find(|(of, _)| *of == scalings.get(i).copied()).expect("made above for every run");
+            let mut fitted = match earlier {
+                Some(fitted) => fitted,
+                None => ready.fit(split, seed, watch)?,
+            };
             let mut runs = Vec::with_capacity(studies.len());
             for study in &studies {
                 let inference = study.settled_model().inference;
@@ -291,7 +367,7 @@ impl AxesStudy {
             }
             Ok((runs, fitted))
         };
-        let done = (0..self.runs).into_par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        let done = earlier.into_par_iter().enumerate().map(one).collect::<Result<Vec<_>>>()?;
         if watch.stopped() {
             return Err(refused("stopped before its runs were done"));
         }
@@ -318,12 +394,13 @@ impl AxesStudy {
         mut on_done: impl FnMut(&Combination),
     ) -> Result<Vec<Combination>> {
         let mut done: Vec<Combination> = Vec::new();
-        for switched in self.combinations(on.content.task()) {
+        let mut kept = Kept::default();
+        for switched in self.combinations(on.content.task())? {
             let plain = done.first().and_then(|plain| match &plain.outcome {
                 Outcome::Judged(judged) => Some(judged.clone()),
                 Outcome::Refused(_) => None,
             });
-            let combination = self.run_one(&switched, on, plain.as_ref(), watch)?;
+            let combination = self.run_beside(&switched, on, plain.as_ref(), &mut kept, watch)?;
             if watch.stopped() {
                 break;
             }
@@ -331,6 +408,37 @@ impl AxesStudy {
             done.push(combination);
         }
         Ok(done)
+    }
+}
+
+/// What combinations leave to later ones: models that another one reads by an inference of its own (nothing is fitted by how it is read), and
+/// the scales of features.
+#[derive(Default)]
+struct Kept {
+    fitted: Vec<(Vec<Switched>, Vec<Fitted>)>,
+    /// How the plain model of each run scales features.
+    scalings: Vec<FeatureScaling>,
+}
+
+impl Kept {
+    /// The models of the same combination but for the inference, each handed out once: every combination has one such partner.
+    fn take_for(&mut self, switched: &[Switched]) -> Option<Vec<Fitted>> {
+        let (of_inference, others): (Vec<_>, Vec<_>) = switched.iter().copied().partition(|s| s.axis == "inference");
+        if of_inference.is_empty() {
+            return None;
+        }
+        let place = self.fitted.iter().position(|(of, _)| *of == others)?;
+        Some(self.fitted.swap_remove(place).1)
+    }
+
+    /// Only what a pair or a single axis can follow: combinations of more are read in one way.
+    fn keep(&mut self, switched: &[Switched], models: Vec<Fitted>) {
+        if switched.is_empty() {
+            self.scalings = models.iter().map(|fitted| fitted.scaler().scaling()).collect();
+        }
+        if switched.len() < 2 && switched.iter().all(|s| s.axis != "inference") {
+            self.fitted.push((switched.to_vec(), models));
+        }
     }
 }
 
@@ -356,12 +464,13 @@ mod tests {
             seed: 0,
             attacks: Vec::new(),
             which: Which::Everything,
+            rows: Vec::new(),
         }
     }
 
     #[test]
     fn every_axis_alone_every_pair_and_all() {
-        let all = study().combinations(Task::Node);
+        let all = study().combinations(Task::Node).unwrap();
         assert!(all[0].is_empty());
         // Six choices on five axes; pairs of different axes; all with either kind of weights.
         assert_eq!(all.iter().filter(|c| c.len() == 1).count(), 6);
@@ -374,8 +483,41 @@ mod tests {
         }
         // A choice that the lists no longer have would fail here.
         assert!(all.iter().all(|switched| study().model(switched).is_ok()));
-        assert_eq!(AxesStudy { which: Which::Alone, ..study() }.combinations(Task::Graph).len(), 7);
-        assert_eq!(AxesStudy { which: Which::WithoutPairs, ..study() }.combinations(Task::Graph).len(), 9);
+        assert_eq!(AxesStudy { which: Which::Alone, ..study() }.combinations(Task::Graph).unwrap().len(), 7);
+        assert_eq!(AxesStudy { which: Which::WithoutPairs, ..study() }.combinations(Task::Graph).unwrap().len(), 9);
+    }
+
+    #[test]
+    fn rows_are_asked_for_by_name() {
+        let asked = |rows: &[&str]| {
+            let rows = rows.iter().map(|row| row.to_string()).collect();
+            let found = AxesStudy { rows, ..study() }.combinations(Task::Node);
+            found.map(|all| all.iter().map(|one| name(one)).collect::<Vec<_>>())
+        };
+        assert_eq!(asked(&["cgso + dropedge", "parseval"]).unwrap(), ["plain", "parseval", "cgso + dropedge"]);
+        assert_eq!(asked(&["all"]).unwrap().len(), 3);
+        let why = asked(&["dropedge+cgso"]).unwrap_err().to_string();
+        assert!(why.contains("there is no row") && why.contains("cgso+dropedge"), "{why}");
+    }
+
+    /// A model read by another inference is not fitted again: with what is kept and without, the same figures.
+    #[test]
+    fn inference_is_set_on_models_that_are_there() {
+        let graph = gnarl_graph::generate::csbm(&Default::default(), 0).unwrap();
+        let splits = graph.splits().to_vec();
+        let on = Benchmark { name: "csbm".into(), content: gnarl_graph::Content::Graph(graph), splits };
+        let rows = ["clean-crf", "parseval", "parseval+clean-crf"].map(String::from).to_vec();
+        let attacks: Vec<Attack> = ["gaussian", "dice"].iter().map(|name| name.parse().unwrap()).collect();
+        let study = AxesStudy { rows, attacks, ..study() };
+        let together = study.run(&on, &Watch::quiet(), |_| {}).unwrap();
+        assert_eq!(together.len(), 4);
+        for combination in &together {
+            let alone = study.run_one(&combination.switched, &on, None, &Watch::quiet()).unwrap();
+            let (Outcome::Judged(a), Outcome::Judged(b)) = (&combination.outcome, &alone.outcome) else {
+                panic!("{combination:?}")
+            };
+            assert_eq!((&a.clean, &a.attacked), (&b.clean, &b.attacked), "{}", combination.name());
+        }
     }
 
     /// Fitted once or once for each attack: the same figures.

@@ -27,7 +27,7 @@ use crate::model::fit::FitOptions;
 use crate::model::{Fitted, Model, TrainingCorruption};
 use crate::nn::Backbone;
 use crate::operator::Centralities;
-use crate::study::attack::{AttackStudy, Known, Mode, Targets, attacked_part};
+use crate::study::attack::{AttackStudy, Known, Mode, Sees, Targets, attacked_part};
 use crate::study::train::{ExitRun, Run, TrainResult, TrainStudy};
 use crate::train::Watch;
 
@@ -490,6 +490,7 @@ impl Runs<UnderAttack> {
             surrogate: surrogate.then_some(Backbone::Gcn),
             targets: Targets::Usual,
             known,
+            sees: Sees::Network,
             runs: self.runs,
             seed: self.seed,
         };

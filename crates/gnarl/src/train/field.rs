@@ -26,7 +26,22 @@ impl Field {
     /// The field of the targets. The whole graph where the network's reach is not known (`hops` is `None`), where every node hears every
     /// other, or where the field is most of it.
     pub fn new(propagation: &Propagation, input: &Input, targets: &Targets, hops: Option<usize>) -> Result<Self> {
-        let whole = || Ok(Self { propagation: propagation.clone(), input: input.clone(), targets: targets.clone() });
+        Reach::new(propagation, input, targets, hops).field(propagation, input)
+    }
+}
+
+/// Which nodes the targets' scores depend on: the cut of which a field is made, for the graph it was made of and for every one with fewer edges.
+#[derive(Debug)]
+pub(crate) struct Reach {
+    targets: Targets,
+    /// Nodes by their distance and how many lie within 0, 1, … hops; none where nothing is cut.
+    nodes: Option<(Vec<u32>, Vec<usize>)>,
+}
+
+impl Reach {
+    /// See [`Field::new`].
+    pub fn new(propagation: &Propagation, input: &Input, targets: &Targets, hops: Option<usize>) -> Self {
+        let whole = || Self { targets: targets.clone(), nodes: None };
         let Some(hops) = hops.filter(|_| !propagation.operator.is_low_rank()) else { return whole() };
         let (order, sizes) = by_distance(propagation, &targets.items, hops);
         let pattern = propagation.operator.pattern();
@@ -41,20 +56,40 @@ impl Field {
         if share > WORTH_BELOW {
             return whole();
         }
+        let items = Arc::new((0..targets.items.len() as u32).collect());
+        Self { targets: Targets { items, ..targets.clone() }, nodes: Some((order, sizes)) }
+    }
+
+    /// The field on this graph.
+    pub fn field(&self, propagation: &Propagation, input: &Input) -> Result<Field> {
+        Ok(Field {
+            propagation: self.propagation(propagation)?,
+            input: self.input(input)?,
+            targets: self.targets.clone(),
+        })
+    }
+
+    /// What of message passing the field needs.
+    pub fn propagation(&self, propagation: &Propagation) -> Result<Propagation> {
+        let Some((order, sizes)) = &self.nodes else { return Ok(propagation.clone()) };
+        let hops = sizes.len() - 1;
         let mut restricted = propagation.clone();
         match &propagation.learnable {
-            Some(operator) if hops > 0 => restricted.learnable = Some(operator.restricted(&order, &sizes)?),
+            Some(operator) if hops > 0 => restricted.learnable = Some(operator.restricted(order, sizes)?),
             _ => {
-                let round = |i: usize| propagation.operator.restricted(&order, sizes[hops - i - 1], sizes[hops - i]);
+                let round = |i: usize| propagation.operator.restricted(order, sizes[hops - i - 1], sizes[hops - i]);
                 restricted.rounds = (0..hops).map(round).collect::<Result<_>>()?;
             }
         }
-        let items = Arc::new((0..targets.items.len() as u32).collect());
-        Ok(Self {
-            propagation: restricted,
-            input: input.select(&order)?,
-            targets: Targets { items, ..targets.clone() },
-        })
+        Ok(restricted)
+    }
+
+    /// The inputs of the field's nodes.
+    pub fn input(&self, input: &Input) -> Result<Input> {
+        match &self.nodes {
+            Some((order, _)) => input.select(order),
+            None => Ok(input.clone()),
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use gnarl_graph::{Labels, Split};
 use serde::{Deserialize, Serialize};
 
 pub use class_weights::{ClassWeights, Each};
-pub(crate) use field::Field;
+pub(crate) use field::{Field, Reach};
 pub use journal::Journal;
 #[doc(hidden)]
 pub use journal::fuzz_entry;
@@ -328,7 +328,7 @@ pub fn argmax(scores: &[f32]) -> usize {
     scores.iter().enumerate().fold(0, |best, (i, s)| if *s > scores[best] { i } else { best })
 }
 
-/// What an epoch is trained on, where it is not what is validated on.
+/// What an epoch is trained on, where it is not what is validated on. Messages travel by no edges that are not there otherwise.
 pub struct Scene {
     /// What messages travel by; `None` for what they always travel by.
     pub propagation: Option<Propagation>,
@@ -461,8 +461,9 @@ pub fn train(
     let weights = config.class_weights.of(&targets[0].classes, problem.labels.num_classes())?;
     let [train_on, validate_on] = targets.map(|targets| targets.weighing(&weights));
     let validate_on = Field::new(propagation, input, &validate_on, model.reach())?;
-    let anew = problem.anew.map(|make| (make, propagation, input, train_on.clone()));
-    let train_on = Field::new(propagation, input, &train_on, model.reach())?;
+    let reach = Reach::new(propagation, input, &train_on, model.reach());
+    let train_on = reach.field(propagation, input)?;
+    let anew = problem.anew.map(|make| Drawn { make, reach, propagation, input: train_on.input.clone() });
     model.start(&train_on.propagation, &train_on.input)?;
     let mixer = problem.mixing;
     follow(&mut WholeGraph { model, train_on, validate_on, anew, mixer, mixing: None }, config, seed, watch)
@@ -473,11 +474,20 @@ struct WholeGraph<'a, M> {
     model: &'a M,
     train_on: Field,
     validate_on: Field,
-    /// Where every epoch has a graph of its own: which, what it has where it has nothing of its own, and on which nodes the loss is.
-    anew: Option<(Anew<'a>, &'a Propagation, &'a Input, Targets)>,
+    anew: Option<Drawn<'a>>,
     mixer: Option<Mixer<'a>>,
     /// How the epoch's items are mixed, where they are.
     mixing: Option<Mixing>,
+}
+
+/// Where every epoch has a graph of its own, with no edges that the whole one has not: its nodes stay those of the whole graph's field, so that
+/// inputs are cut, and turned about for their gradients, once.
+struct Drawn<'a> {
+    make: Anew<'a>,
+    reach: Reach,
+    /// What an epoch has that has nothing of its own: the whole message passing, and the field's inputs.
+    propagation: &'a Propagation,
+    input: Input,
 }
 
 impl<M: Model> Course for WholeGraph<'_, M> {
@@ -490,11 +500,13 @@ impl<M: Model> Course for WholeGraph<'_, M> {
     }
 
     fn begin(&mut self, epoch: usize, _from: usize) -> Result<usize> {
-        if let Some((make, propagation, input, targets)) = &self.anew {
+        if let Some(Drawn { make, reach, propagation, input }) = &self.anew {
             let scene = make(epoch)?;
-            let propagation = scene.propagation.as_ref().unwrap_or(propagation);
-            let input = scene.input.as_ref().unwrap_or(input);
-            self.train_on = Field::new(propagation, input, targets, self.model.reach())?;
+            self.train_on.propagation = reach.propagation(scene.propagation.as_ref().unwrap_or(propagation))?;
+            self.train_on.input = match &scene.input {
+                Some(own) => reach.input(own)?,
+                None => input.clone(),
+            };
         }
         self.mixing = self.mixer.map(|draw| draw(epoch, self.train_on.targets.items.len())).transpose()?;
         Ok(1)

@@ -282,7 +282,14 @@ fn cora(global: &Global) -> anyhow::Result<Benchmark> {
 
 /// The plain model, every axis alone at its defaults, and all of them with orthonormal weights, a fixed start of the operator and fewer exits.
 fn axes(plain: Model, on: &Benchmark, seed: u64, watch: &Watch<'_>) -> anyhow::Result<(UnderAttacks, Vec<Row>)> {
-    let study = |model: Model| AxesStudy { model, runs: RUNS, seed, attacks: Vec::new(), which: Which::Alone };
+    let study = |model: Model| AxesStudy {
+        model,
+        runs: RUNS,
+        seed,
+        attacks: Vec::new(),
+        which: Which::Alone,
+        rows: Vec::new(),
+    };
     let choices: Vec<Switched> =
         Switched::all(Task::Node).into_iter().filter(|s| s.axis != "weights" || s.choice == "orthonormal").collect();
     let mut combinations = vec![("plain", "GCN".to_string(), study(plain), Vec::new())];
