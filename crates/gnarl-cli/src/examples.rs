@@ -65,6 +65,7 @@ pub const AXES: &str = "\
 Examples:
   gnarl axes --data cora --model gcn --runs 10
   gnarl axes --data cora --model gcn --attack pgd-features --write axes.md
+  gnarl axes --data cora --model gcn --rows cgso+dropedge,all
   gnarl axes --data cora --model gcn --runs 10 --dry-run";
 
 /// Of `gnarl centrality`.

@@ -295,4 +295,20 @@ fn the_page_of_results_is_made_from_the_figures() {
     let made = std::fs::read_to_string(text_page).unwrap();
     let kept = std::fs::read_to_string(root.join("docs/results.md")).unwrap();
     assert_eq!(made, kept, "make it again: gnarl report --markdown docs/results.md");
+    // Blocks of figures in other pages, too: filled in a copy, they are as they were.
+    let pages = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let mut filled = 0;
+    for page in pages.filter(|path| path.extension().is_some_and(|e| e == "md")) {
+        let kept = std::fs::read_to_string(&page).unwrap();
+        if !kept.contains("<!-- results ") {
+            continue;
+        }
+        let copy = dir.path().join(page.file_name().unwrap());
+        std::fs::write(&copy, &kept).unwrap();
+        json(&["report", "--results", &names[0], "--out", &names[1], "--fill", copy.to_str().unwrap()]);
+        let made = std::fs::read_to_string(copy).unwrap();
+        assert_eq!(made, kept, "make it again: gnarl report --fill {}", page.display());
+        filled += 1;
+    }
+    assert!(filled > 0);
 }

@@ -477,8 +477,9 @@ impl Graph {
     }
 }
 
-/// Whether compressed rows are those of a graph: where every arc upwards has its reverse and there are no other arcs, every arc has one.
-/// Rows are looked at side by side.
+/// Whether compressed rows are those of a graph: every row ascending and every arc with its reverse. Read row by row, the arcs upwards reach
+/// each node in the order of its own arcs downwards, so that a place in every row is all that is looked up. Ranges of nodes that are reached are
+/// looked at side by side.
 pub(crate) fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]>) -> bool {
     let arcs = targets.len();
     let in_order = offsets.first() == Some(&0) && offsets.last() == Some(&(arcs as u64)) && offsets.is_sorted();
@@ -486,23 +487,44 @@ pub(crate) fn is_simple(offsets: &[u64], targets: &[u32], weights: Option<&[f64]
     if !in_order || n > MAX_NODES || weights.is_some_and(|w| w.len() != arcs || !w.iter().all(fits)) {
         return false;
     }
-    let range = |u: usize| offsets[u] as usize..offsets[u + 1] as usize;
-    let has_reverse = |u: usize, k: usize| {
-        let back = range(targets[k] as usize);
-        let found = targets[back.clone()].binary_search(&(u as u32)).ok().map(|at| back.start + at);
-        found.is_some_and(|back| weights.is_none_or(|w| w[k] == w[back]))
-    };
-    // The arcs upwards of a node, where its row is in order.
-    let upwards = |u: usize| -> Option<usize> {
-        let row = &targets[range(u)];
+    // Where the arcs upwards of a node begin, where its row is in order.
+    let upwards = |u: usize| -> Option<u64> {
+        let row = &targets[offsets[u] as usize..offsets[u + 1] as usize];
         let fits = row.is_sorted_by(|a, b| a < b) && row.last().is_none_or(|&v| (v as usize) < n);
         let below = row.partition_point(|&v| (v as usize) < u);
-        let fits = fits && row.get(below) != Some(&(u as u32));
-        (fits && (range(u).start + below..range(u).end).all(|k| has_reverse(u, k))).then_some(row.len() - below)
+        (fits && row.get(below) != Some(&(u as u32))).then_some(offsets[u] + below as u64)
     };
-    let counted = (0..n).into_par_iter().with_min_len(4096).map(upwards).try_reduce(|| 0, |a, b| Some(a + b));
-    counted.is_some_and(|upwards| 2 * upwards == arcs)
+    let upwards: Option<Vec<u64>> = (0..n).into_par_iter().with_min_len(4096).map(upwards).collect();
+    let Some(upwards) = upwards else { return false };
+    let parts = rayon::current_num_threads().clamp(1, MAX_PARTS);
+    let is_answered = |part: usize| {
+        let (low, high) = (part * n / parts, (part + 1) * n / parts);
+        let mut next = offsets[low..high].to_vec();
+        for u in 0..high {
+            let row = upwards[u] as usize..offsets[u + 1] as usize;
+            let start = if u < low { targets[row.clone()].partition_point(|&v| (v as usize) < low) } else { 0 };
+            for k in row.start + start..row.end {
+                let v = targets[k] as usize;
+                if v >= high {
+                    break;
+                }
+                let back = next[v - low];
+                if back >= upwards[v] || targets[back as usize] != u as u32 {
+                    return false;
+                }
+                if weights.is_some_and(|w| w[k] != w[back as usize]) {
+                    return false;
+                }
+                next[v - low] = back + 1;
+            }
+        }
+        next == upwards[low..high]
+    };
+    (0..parts).into_par_iter().all(is_answered)
 }
+
+/// Ranges that are looked at side by side: each goes through all rows before it.
+const MAX_PARTS: usize = 8;
 
 fn fits(weight: &f64) -> bool {
     weight.fault().is_none()

@@ -22,6 +22,7 @@ mod model_page;
 pub mod plan;
 pub mod predict;
 pub mod report;
+mod report_fill;
 pub mod reproduce;
 pub mod robustness;
 pub mod spectrum;

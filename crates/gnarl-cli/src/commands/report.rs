@@ -13,6 +13,7 @@ use gnarl::thesis::tables;
 use gnarl_graph::Error;
 use serde::Serialize;
 
+use super::report_fill::filled;
 use crate::html::escape;
 use crate::output::{self, Report, real};
 use crate::page;
@@ -29,6 +30,9 @@ pub struct ReportArgs {
     /// Also write the verdicts as a page in Markdown
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+    /// Make the blocks between comments of results anew in this page of Markdown; may be said again
+    #[arg(long, value_name = "FILE")]
+    pub fill: Vec<PathBuf>,
 }
 
 /// What `gnarl report` found.
@@ -73,6 +77,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
     output::write_whole(&args.out, page(&claims, &reports))?;
     if let Some(file) = &args.markdown {
         output::write_whole(file, markdown(&claims, &reports))?;
+    }
+    for file in &args.fill {
+        let page = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
+        output::write_whole(file, filled(&page, &reports)?)?;
     }
     let counted = |report: &TableReport| Counted {
         table: report.table,

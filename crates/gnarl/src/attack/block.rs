@@ -99,7 +99,7 @@ impl<'a> Search<'a> {
             flips: vec![0.0; graph.num_edges()],
             is_seen_beside: false,
         };
-        search.exchange(rng);
+        search.exchange(rng)?;
         match model.followed() {
             Some(followed) => search.check_relaxation::<A>(followed.scores(graph)?.data())?,
             None => search.check_relaxation::<A>(clean)?,
@@ -137,16 +137,21 @@ impl<'a> Search<'a> {
         &self.pairs
     }
 
-    /// Puts new pairs in the place of those that are not used.
-    pub fn exchange(&mut self, rng: &mut Rng) {
+    /// Puts new pairs in the place of those that are not used, without those that would be dropped again.
+    pub fn exchange(&mut self, rng: &mut Rng) -> Result<()> {
         let State { mut candidates, flips } = self.state();
         let room = self.block.saturating_sub(candidates.len());
-        candidates.extend(match self.ends.is_empty() {
+        let drawn = match self.ends.is_empty() {
             true => draw_apart(self.graph, room, &candidates, rng),
             false => draw_at(self.graph, &self.ends, room, &candidates, rng),
+        };
+        candidates.extend(match self.model.would_stay(self.graph, &drawn)? {
+            Some(stays) => drawn.into_iter().zip(stays).filter_map(|(pair, stays)| stays.then_some(pair)).collect(),
+            None => drawn,
         });
         self.restore(State { candidates, flips });
         self.flips.resize(self.pairs.len(), 0.0);
+        Ok(())
     }
 
     /// What the network says with these candidates beside the edges, for their flip variables.

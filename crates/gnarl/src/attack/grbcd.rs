@@ -78,7 +78,7 @@ impl Method for Grbcd {
                 break;
             }
             if step > 0 {
-                search.exchange(rng);
+                search.exchange(rng)?;
             }
             let slope = search.gradient(&objective)?;
             // What is left of the budget, spread over the steps that are left.

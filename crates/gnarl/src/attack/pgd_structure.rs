@@ -95,7 +95,7 @@ impl Method for PgdStructure {
         let exploring = (EXPLORING * self.steps as f64) as usize;
         for step in 0..self.steps {
             if step > 0 && step < exploring && step % EXCHANGE_EVERY == 0 {
-                search.exchange(rng);
+                search.exchange(rng)?;
             }
             let slope = search.gradient(&objective)?;
             // A long first part to explore, then steps that shrink so that the variables settle.

@@ -157,7 +157,7 @@ impl Prbcd {
                 best = Some((standing, search.state()));
             }
             if epoch + 1 < self.epochs {
-                search.exchange(rng);
+                search.exchange(rng)?;
             }
         }
         if let Some((_, state)) = best {

@@ -24,6 +24,7 @@ use crate::features::one_hot_degrees;
 use crate::nn::{GraphClassifier, Input, Network, Params, Pass, Propagation, Weights};
 use crate::operator::prepared::input;
 use crate::operator::{OperatorChoice, propagation};
+use crate::perturb::Pair;
 use crate::tensor::{DType, Device, Operator, Tensor};
 
 pub use early_exit::EarlyExit;
@@ -46,6 +47,12 @@ pub trait Classifier: Sync {
     /// How gradients reach the weights of edges: through the network inside and whatever stands before it, where that lets them.
     fn see_through(&self) -> Option<Through<'_>> {
         self.white_box().map(|network| Through { network, defense: None })
+    }
+
+    /// Where edges may be dropped before an answer: which of these pairs, not joined, would stay. An attacker has no use for the others.
+    fn would_stay(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
+        let _ = (graph, pairs);
+        Ok(None)
     }
 
     /// Where gradients are not those of the scores but of a simpler classifier's in their place, straight through what it leaves out: that one.

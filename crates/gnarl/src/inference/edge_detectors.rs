@@ -196,13 +196,34 @@ impl EdgeDetectors {
         })
     }
 
+    /// Which pairs would not be dropped were they joined, as the graph and the model's answers are without them: what an attacker asks who knows the
+    /// detectors.
+    pub fn would_stay(&self, model: &dyn Classifier, graph: &Graph, pairs: &[Pair]) -> Result<Vec<bool>> {
+        if self.trusted == Some(0.0) || self.detectors.is_empty() {
+            return Ok(vec![true; pairs.len()]);
+        }
+        let answer = answers(model, graph)?;
+        let table = EdgeTable::new(graph, &answer);
+        self.check_width(&table)?;
+        let stays = |&(u, v): &Pair| self.suspicion(&table.row(u, v)) <= self.threshold;
+        Ok(pairs.par_iter().map(stays).collect())
+    }
+
+    fn check_width(&self, table: &EdgeTable<'_>) -> Result<()> {
+        match self.detectors.iter().any(|d| d.first.len() != table.width() * d.second.len()) {
+            true => Err(refused("the detectors of edges were made for another number of classes; fit the model again")),
+            false => Ok(()),
+        }
+    }
+
+    fn suspicion(&self, row: &[f32]) -> f64 {
+        self.detectors.iter().map(|d| d.suspicion(row)).fold(0.0, f64::max)
+    }
+
     /// The largest probability that a detector gives each edge of being put in.
     fn suspicions(&self, table: &EdgeTable<'_>) -> Result<Vec<f64>> {
-        if self.detectors.iter().any(|d| d.first.len() != table.width() * d.second.len()) {
-            return Err(refused("the detectors of edges were made for another number of classes; fit the model again"));
-        }
-        let most = |row: &Vec<f32>| self.detectors.iter().map(|d| d.suspicion(row)).fold(0.0, f64::max);
-        Ok(table.rows().par_iter().map(most).collect())
+        self.check_width(table)?;
+        Ok(table.rows().par_iter().map(|row| self.suspicion(row)).collect())
     }
 }
 

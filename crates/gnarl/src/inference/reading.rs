@@ -10,6 +10,7 @@ use super::crf::Crf;
 use super::{Inference, Input, Plain, Prior, reduced};
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
+use crate::perturb::Pair;
 use crate::train::argmax;
 
 /// An inference with what it learned of the graph that its model was trained on.
@@ -88,6 +89,14 @@ impl Reading {
             Some(Prior::Graphs(prior)) => prior.trusted(),
             Some(Prior::Detectors(prior)) => prior.trusted(),
             None => None,
+        }
+    }
+
+    /// Where edges may be dropped before an answer: which of these pairs would stay were they joined.
+    pub fn would_stay(&self, model: &dyn Classifier, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
+        match &self.prior {
+            Some(Prior::Detectors(detectors)) => detectors.would_stay(model, graph, pairs).map(Some),
+            _ => Ok(None),
         }
     }
 

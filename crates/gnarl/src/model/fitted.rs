@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::features::Scaler;
 use crate::inference::{CleanInputs, Inference, Reading};
 use crate::operator::RowOperator;
+use crate::perturb::Pair;
 use crate::train::argmax;
 
 /// A model with weights. It knows how features are scaled, its operator and scalars, who takes which exit, how answers are read
@@ -570,5 +571,9 @@ impl Classifier for Answering<'_> {
 
     fn followed(&self) -> Option<&dyn Classifier> {
         Some(&self.bare)
+    }
+
+    fn would_stay(&self, graph: &Graph, pairs: &[Pair]) -> Result<Option<Vec<bool>>> {
+        self.bare.fitted.reading.would_stay(&self.bare, graph, pairs)
     }
 }

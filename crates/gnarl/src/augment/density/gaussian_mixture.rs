@@ -192,10 +192,18 @@ impl FittedDensity for GaussianMixture {
 }
 
 impl Component {
-    /// One of this covariance, by rows; fails where it is not positive definite.
-    pub(super) fn new(weight: f64, mean: Vec<f64>, covariance: Vec<f64>) -> Result<Self> {
+    /// One of this covariance, by rows. Of large numbers rounding may take more than the least eigenvalue has: then the diagonal is raised by as
+    /// little of its mean as helps. Fails where that is not a rounding's worth.
+    pub(super) fn new(weight: f64, mean: Vec<f64>, mut covariance: Vec<f64>) -> Result<Self> {
         let d = mean.len();
-        let Some(factor) = cholesky(d, &covariance) else {
+        let size = (0..d).map(|i| covariance[i * d + i]).sum::<f64>() / d.max(1) as f64;
+        let mut lifted = 0.0;
+        let factor = [0.0, 1e-14, 1e-12, 1e-10, 1e-8].into_iter().find_map(|lift| {
+            (0..d).for_each(|i| covariance[i * d + i] += (lift - lifted) * size);
+            lifted = lift;
+            cholesky(d, &covariance)
+        });
+        let Some(factor) = factor else {
             let what =
                 "a covariance lost its positive definiteness; fewer components or a larger regularisation keep it";
             return Err(Error::argument(OP, what));
