@@ -1,17 +1,28 @@
 """DeepRobust's Nettack and Metattack and gnarl's, in turn. Called by bench/deeprobust.sh."""
 
+import builtins
 import json
 import subprocess
 import sys
 import tempfile
 import time
+import types
+import warnings
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from deeprobust.graph.defense import GCN
-from deeprobust.graph.global_attack import Metattack
-from deeprobust.graph.targeted_attack import Nettack
+
+# Its embeddings of nodes need gensim, and its PRBCD extensions of PyTorch Geometric, which it warns of by a module that it forgot to import: nothing here has
+# a use for either.
+sys.modules["gensim"] = types.ModuleType("gensim")
+sys.modules["gensim.models"] = types.SimpleNamespace(Word2Vec=None, KeyedVectors=None)
+sys.modules["torch_scatter"] = types.SimpleNamespace(scatter_add=None)
+builtins.warnings = warnings
+
+from deeprobust.graph.defense import GCN  # noqa: E402
+from deeprobust.graph.global_attack import Metattack  # noqa: E402
+from deeprobust.graph.targeted_attack import Nettack  # noqa: E402
 
 FLIPS_OF_A_TARGET = 5
 
@@ -43,7 +54,7 @@ def theirs(data, targets, flips):
     torch.manual_seed(0)
     np.random.seed(0)
     n = adjacency.shape[0]
-    surrogate = GCN(features.shape[1], int(labels.max()) + 1, nhid=16, dropout=0, with_relu=False, with_bias=False, device="cpu")
+    surrogate = GCN(nfeat=features.shape[1], nclass=int(labels.max()) + 1, nhid=16, dropout=0, with_relu=False, with_bias=False, device="cpu")
     surrogate.fit(features, adjacency, labels, train, val, patience=30)
     start = time.perf_counter()
     for target in targets:
