@@ -43,7 +43,8 @@ struct Block<'a> {
 impl<'a> Block<'a> {
     fn of(asked: &'a str) -> std::result::Result<Self, String> {
         let mut parts = asked.split(';').map(str::trim);
-        let mut block = Self { table: parts.next().unwrap_or(""), dataset: None, rows: Vec::new(), columns: Vec::new() };
+        let mut block =
+            Self { table: parts.next().unwrap_or(""), dataset: None, rows: Vec::new(), columns: Vec::new() };
         let list = |text: &'a str| text.split('|').map(str::trim).collect::<Vec<_>>();
         for part in parts {
             match part.split_once(' ') {

@@ -663,7 +663,9 @@ mod tests {
         let own = matrix((0..n * n).map(|k| f32::from(u8::from(k / n == k % n))).collect(), n)?;
         let scale = a.as_tensor().sum_keepdim(1)?.affine(1.0, 1.0)?.powf(-0.5)?;
         let hat = a.as_tensor().add(&own)?.broadcast_mul(&scale)?.broadcast_mul(&scale.t()?)?;
-        let s = hat.matmul(&hat.matmul(&matrix(search.x.to_dense().data().to_vec(), search.x.num_cols())?)?)?;
+        let x = search.x.map(f64::from).to_dense();
+        let x = matrix(x.data().iter().map(|&v| v as f32).collect(), search.x.num_cols())?;
+        let s = hat.matmul(&hat.matmul(&x)?)?;
         let softmax = |z: &Tensor| -> crate::tensor::Result<Tensor> {
             let e = z.exp()?;
             e.broadcast_div(&e.sum_keepdim(1)?)
