@@ -3,6 +3,7 @@
 //!
 //! Every choice has its default settings: what is measured is what somebody gets who switches an axis on and says no more.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use gnarl_graph::dataset::{Benchmark, Task};
@@ -160,10 +161,10 @@ impl AxesStudy {
         let mut asked = vec![self.rows.is_empty(); all.len()];
         asked[0] = true;
         for row in &self.rows {
-            let compact: String = row.split_whitespace().collect();
-            let is_it = |one: &Vec<Switched>| match compact.as_str() {
+            let choices = |text: &str| -> BTreeSet<String> { text.split('+').map(|c| c.trim().to_string()).collect() };
+            let is_it = |one: &Vec<Switched>| match row.trim() {
                 "all" => one.len() > 2,
-                _ => name(one).replace(' ', "") == compact,
+                _ => choices(&name(one)) == choices(row),
             };
             let mut found = (0..all.len()).filter(|&i| is_it(&all[i])).peekable();
             if found.peek().is_none() {
@@ -495,8 +496,9 @@ mod tests {
             found.map(|all| all.iter().map(|one| name(one)).collect::<Vec<_>>())
         };
         assert_eq!(asked(&["cgso + dropedge", "parseval"]).unwrap(), ["plain", "parseval", "cgso + dropedge"]);
+        assert_eq!(asked(&["dropedge+cgso"]).unwrap(), ["plain", "cgso + dropedge"], "in any order");
         assert_eq!(asked(&["all"]).unwrap().len(), 3);
-        let why = asked(&["dropedge+cgso"]).unwrap_err().to_string();
+        let why = asked(&["orthonormal+parseval"]).unwrap_err().to_string();
         assert!(why.contains("there is no row") && why.contains("cgso+dropedge"), "{why}");
     }
 
