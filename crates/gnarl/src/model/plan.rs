@@ -125,16 +125,21 @@ impl Plan {
         head_is_open(&self.model, &self.network, self.task)
     }
 
-    /// Whether what is left open is settled by the same model at a fixed depth: of a model with exits, which is long to train. On few items a plain
-    /// network tells too little, and there everything is soon trained. Sampled neighbourhoods are drawn for a number of rounds that another depth
-    /// does not have.
+    /// Whether what is left open is settled by a quicker model than the one to be trained: the same at a fixed depth where it has exits, and for
+    /// fewer epochs on sets of graphs. On few items a quicker one tells too little, and there everything is soon trained. Sampled neighbourhoods are
+    /// drawn for a number of rounds that another depth does not have.
     pub(super) fn scouts(&self, content: &Content) -> bool {
-        self.model.depth.exits().is_some() && self.sampling.is_none() && content.num_items() >= WORTH_SCOUTING
+        let long = self.task == Task::Graph || self.model.depth.exits().is_some();
+        long && self.sampling.is_none() && content.num_items() >= WORTH_SCOUTING
     }
 
-    /// The same at a fixed depth.
+    /// The quicker model.
     pub(super) fn scout(&self) -> crate::Result<Plan> {
-        self.model.depth(Depth::default()).plan(self.task)
+        let mut quicker = self.model.depth(Depth::default());
+        if self.task == Task::Graph {
+            quicker.training.epochs = Some(self.training.epochs.div_ceil(SCOUTING_SHARE));
+        }
+        quicker.plan(self.task)
     }
 
     /// Trainings of `epochs` epochs that fitting comes to, for progress; on this, whose features may take more than one.
@@ -151,7 +156,8 @@ impl Plan {
         let with_head = if self.leaves_head_open() { self.scalings(kind).len() } else { 0 };
         let tried = self.model.operator.candidates().len() + self.scalings(kind).len() - 1 + with_head;
         let scouted = content.is_some_and(|content| self.scouts(content));
-        if scouted && tried > 1 { tried + each } else { tried * each }
+        let whole = if self.task == Task::Graph { tried.div_ceil(SCOUTING_SHARE) } else { tried };
+        if scouted && tried > 1 { whole + each } else { tried * each }
     }
 }
 
@@ -253,6 +259,8 @@ impl Model {
 
 /// Items from which on a plain network settles what a model with exits leaves open.
 const WORTH_SCOUTING: usize = 1000;
+/// Of the epochs on sets of graphs, one in so many is what a scout is trained for: before the first halving of the learning rate.
+const SCOUTING_SHARE: usize = 6;
 const HEAD_DROPOUT: f64 = 0.5;
 /// As in ch. 7's published runs.
 const BATCH_SIZE: usize = 256;
