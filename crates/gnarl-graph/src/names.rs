@@ -109,7 +109,12 @@ pub fn overlaid<T: Serialize + DeserializeOwned>(value: &T, given: &[Given]) -> 
         };
         fields = match tried(as_typed, &fields).or_else(as_word) {
             Ok(fields) => fields,
-            Err(e) => return Err(Error::setting(name, format!("'{text}' does not fit: {}", plainly(&e.to_string())))),
+            Err(e) => {
+                let why = plainly(&e.to_string());
+                // Some values name the setting themselves.
+                let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(&why);
+                return Err(Error::setting(name, format!("'{text}' does not fit: {why}")));
+            }
         };
     }
     serde_json::from_value(Value::Object(fields)).map_err(|e| Error::argument("settings", plainly(&e.to_string())))

@@ -270,6 +270,26 @@ fn class_weights_reach_every_way_of_training() {
     }
 }
 
+/// What is reported of validation nodes counts all of them the same; neighbourhoods are small enough to be drawn whole.
+#[test]
+fn weights_of_classes_do_not_weigh_the_accuracy_of_a_sampled_model() {
+    let on = lopsided(1);
+    let mut model = weighed("balanced").epochs(20);
+    model.training.batch_nodes = Some(200);
+    let fitted = model.fit(&on, 1).unwrap();
+    let (answers, labels) = (fitted.predict(&on.content).unwrap().classes, on.content.labels().unwrap());
+    let right = on.split.val().iter().filter(|&&u| labels.get(u) == Some(answers[u as usize])).count();
+    let accuracy = 100.0 * right as f64 / on.split.val().len() as f64;
+    assert!(
+        (fitted.report().val_accuracy.unwrap() - accuracy).abs() < 1e-9,
+        "{accuracy}, {:?}",
+        fitted.report().val_accuracy
+    );
+    let trained = &fitted.report().trained[0];
+    let weighed = trained.curve[trained.kept_epoch - 1].val_accuracy().unwrap();
+    assert!((weighed - accuracy).abs() > 0.1, "the curve weighs: {weighed}, {accuracy}");
+}
+
 #[test]
 fn class_weights_are_refused_where_nothing_would_weigh() {
     let fail = |model: Model, task| model.plan(task).unwrap_err().to_string();

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::features::Scaler;
 use crate::nn::Network;
 use crate::operator::Prepared;
-use crate::train::{SampledProblem, Targets, Trained, Watch, train_sampled};
+use crate::train::{ClassWeights, SampledProblem, Targets, Trained, Watch, sampled_accuracy, train_sampled};
 
 /// Fits. Validation accuracy is that of sampled neighbourhoods, by which the epoch was chosen: a look at all nodes is for those who ask.
 pub(super) fn fit(
@@ -48,8 +48,12 @@ fn fit_network(
     let mut report = report(train_sampled(&network, problem, &plan.training, seed, watch)?, start);
     network.params().check_finite()?;
     report.operator = network.operator_scalars()?;
-    report.val_accuracy =
-        report.trained.first().and_then(|t| t.curve.get(t.kept_epoch.checked_sub(1)?)?.val_accuracy());
+    let kept = report.trained.first().and_then(|t| t.curve.get(t.kept_epoch.checked_sub(1)?)?.val_accuracy());
+    report.val_accuracy = match plan.training.class_weights {
+        ClassWeights::None => kept,
+        // The curve weighs nodes by their classes.
+        _ => sampled_accuracy(&network, problem, seed)?,
+    };
     Ok((Learned::Network(WhiteBox::new(network, plan.model.operator)?), report))
 }
 

@@ -156,8 +156,10 @@ impl Params {
         for p in &self.list {
             let values = p.var.flatten_all()?.to_vec1::<f32>()?;
             if let Some(at) = values.iter().position(|v| !v.is_finite()) {
-                let what =
-                    format!("{} is {} at position {at} of {}; train the model again", p.name, values[at], values.len());
+                let (name, value, count) = (&p.name, values[at], values.len());
+                let what = format!(
+                    "{name} is {value} at position {at} of {count}; train the model again, with a smaller learning rate"
+                );
                 return Err(gnarl_graph::Error::argument("weights", what).into());
             }
         }
@@ -370,8 +372,11 @@ mod tests {
         }
         params.check_finite().unwrap();
         for (bad, expected) in [
-            (f32::NAN, "weights: b is NaN at position 2 of 4; train the model again"),
-            (f32::NEG_INFINITY, "weights: b is -inf at position 2 of 4; train the model again"),
+            (f32::NAN, "weights: b is NaN at position 2 of 4; train the model again, with a smaller learning rate"),
+            (
+                f32::NEG_INFINITY,
+                "weights: b is -inf at position 2 of 4; train the model again, with a smaller learning rate",
+            ),
         ] {
             for p in &params.list()[1..] {
                 p.var.set(&Tensor::new(&[[1f32, 2.0], [bad, f32::NAN]], &Device::Cpu).unwrap()).unwrap();

@@ -24,7 +24,7 @@ pub use journal::Journal;
 #[doc(hidden)]
 pub use journal::fuzz_entry;
 pub use mixing::{MixedIn, Mixer, Mixing, mixed_cross_entropy};
-pub use sampled::{Batches, SampledProblem, Sampling, train_sampled};
+pub use sampled::{Batches, SampledProblem, Sampling, sampled_accuracy, train_sampled};
 
 use crate::error::{Error, Result, TensorError};
 use crate::nn::{Group, Input, Network, Param, Params, Pass, Propagation};

@@ -65,6 +65,15 @@ pub fn train_sampled(
     follow(&mut course, config, seed, watch)
 }
 
+/// The accuracy on the sampled neighbourhoods of the validation nodes, by which an epoch is chosen, but with all of them counting the same; `None` without any.
+pub fn sampled_accuracy(model: &impl Model, problem: &SampledProblem<'_>, seed: u64) -> Result<Option<f64>> {
+    let [train_on, validate_on] =
+        [problem.split.train(), problem.split.val()].map(|of| Targets::new(of, problem.labels));
+    let draw = Draw { rows: problem.rows.clone(), sampling: problem.sampling, seed };
+    let course = SampledCourse { model, draw, train_on, validate_on, coming: None, steps: 0 };
+    Ok(if course.has_validation() { Some(course.validate()?.accuracy) } else { None })
+}
+
 /// The batches of a training whose steps are made from outside.
 #[derive(Debug)]
 pub struct Batches {
