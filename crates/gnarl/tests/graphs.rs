@@ -16,6 +16,7 @@ use gnarl_graph::random::stream;
 use gnarl_graph::{Benchmark, CsrMatrix, DenseMatrix, generate};
 use rand::RngExt;
 use rand::seq::SliceRandom;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use support::{bytes, folds_of, on_threads, small};
 
 /// Cycles and stars of 4 to 9 nodes, in turn: degrees tell them apart.
@@ -444,5 +445,30 @@ fn quick(augment: Augment) -> Augment {
     match augment.method().fresh_head() {
         Some(_) => augment.with(&[("head-epochs".into(), "2".into())]).unwrap(),
         None => augment,
+    }
+}
+
+/// From 1,000 graphs on, starts of an operator are tried for a sixth of the epochs, and the best is trained for all of them: as if it had been named.
+#[test]
+fn starts_are_tried_shortly_on_many_graphs() {
+    let by = |init: &str| {
+        let operator = Cgso { init: init.parse().unwrap(), ..Cgso::default() };
+        Model { features: None, ..small(Backbone::Gin, 4) }.operator(operator).epochs(12)
+    };
+    for (count, epochs) in [(998, 8 * 12), (1000, 8 * 2 + 12)] {
+        let set = cycles_and_stars(count);
+        let split = Split::folds(set.labels(), 10, 3).unwrap().remove(0);
+        let on = SplitData { name: "set".into(), content: Content::Graphs(set), split };
+        let (seen, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let tell = |_: usize, _: &Epoch| {
+            seen.fetch_add(1, Ordering::Relaxed);
+        };
+        let settled = by("auto").fit_watched(&on, 1, &Watch::new(&tell, &stop)).unwrap();
+        assert_eq!(seen.into_inner(), epochs, "{count} graphs");
+        assert_eq!(settled.report().tried.len(), 8);
+        assert_eq!(settled.report().trained[0].curve.len(), 12);
+        let OperatorChoice::Cgso(Cgso { init, .. }) = settled.model().operator else { panic!("nothing was settled") };
+        let named = by(&init.to_string()).fit(&on, 1).unwrap();
+        assert_eq!(bytes(&named), bytes(&settled), "{count} graphs");
     }
 }
