@@ -74,6 +74,7 @@ def archives():
 def texts():
     join = "\0".join
     seed("edge_list", "named", join(["source,target,weight\nann,bob,1.5\nbob,\"c, d\",2\n", "node,a,b\nann,1,0\nbob,0,1\n\"c, d\",1,1\n", "node,class\nann,x\nbob,y\n", "node,split\nann,train\nbob,test\n"]))
+    seed("edge_list", "nodes", join(["ann,bob\nbob,cyd\n", "", "", "", "id,label,split,age,town\nann,x,train,3,Rome\nbob,y,test,4,Oslo\ncyd,,,5,Bonn\n"]))
     seed("edge_list", "numbered", join(["0 1\n1 2\n2 0\n# a remark\n", "1 0 0.5\n0 1 0\n0 0 1e-3\n", "0\n1\n1\n"]))
     seed("tu", "set", join(["1, 2\n2, 1\n3, 4\n4, 3\n", "1\n1\n2\n2\n", "1\n-1\n", "0\n1\n0\n1\n", "0.5, 1\n1, 2\n0, 0\n1, 1\n", '[{"test": [0], "model_selection": [{"train": [1], "validation": []}]}]']))
     seed("geom_gcn", "nodes", "node_id\tfeature\tlabel\n0\t1,0,1\t0\n1\t0,1,0\t1\n")

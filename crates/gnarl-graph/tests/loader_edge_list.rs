@@ -26,7 +26,10 @@ fn message<T>(result: Result<T>) -> String {
     let Err(e) = result else { panic!("loaded") };
     let text = e.to_string();
     assert!(!text.contains('\n'), "{text}");
-    let at = ["my.edges", "edges.", "features.", "labels.", "splits."].iter().filter_map(|name| text.find(name)).min();
+    let at = ["my.edges", "edges.", "features.", "labels.", "splits.", "nodes."]
+        .iter()
+        .filter_map(|name| text.find(name))
+        .min();
     text[at.unwrap_or_else(|| panic!("no file name in {text}"))..].to_string()
 }
 
@@ -328,7 +331,8 @@ fn what_is_not_read_is_said() {
         list.iter().map(|s| format!("{}: {}", s.file, s.what)).collect::<Vec<_>>()
     };
     assert_eq!(say(&sources.used), ["edges.csv: edges, nodes by name", "labels.csv: 2 classes, 2 of 2 nodes have one"]);
-    let unread = "not read: edges, features, labels and splits are, as .csv, .tsv, .txt, .npz, .parquet or .arrow";
+    let unread =
+        "not read: edges, features, labels, splits and nodes are, as .csv, .tsv, .txt, .npz, .parquet or .arrow";
     assert_eq!(
         say(&sources.unused),
         [
@@ -341,6 +345,59 @@ fn what_is_not_read_is_said() {
     assert_eq!((graph.features(), graph.labels().unwrap().name(0)), (None, "x".to_string()));
 }
 
+/// One table in the place of features, labels and splits; comments and blank lines keep their place in what is said.
+#[test]
+fn a_table_of_nodes_has_all_that_nodes_carry() {
+    let by_name = ("edges.csv", "source,target\nada,\"b, c\"\n\"b, c\",dan\n");
+    let table = "# people\nID,city,label,0,split,age\nada,Rome,red,0.5,train,30\n\ndan,Oslo,,1,val,-2\n\"b, c\",Rome,blue,0,,7\neve,Bonn,red,9,test,1e3\n";
+    let (graph, _) = load(&[by_name, ("nodes.csv", table)]).unwrap();
+    assert_eq!((graph.num_nodes(), graph.num_edges()), (4, 2));
+    assert_eq!(graph.node_name(3), "eve", "a node without edges");
+    let labels = graph.labels().unwrap();
+    let named: Vec<Option<String>> = (0..4).map(|u| labels.get(u).map(|class| labels.name(class))).collect();
+    assert_eq!(named, [Some("red".into()), Some("blue".into()), None, Some("red".into())]);
+    let features = graph.features().unwrap().to_dense();
+    assert_eq!(features.data(), [0.5, 30.0, 0.0, 7.0, 1.0, -2.0, 9.0, 1e3]);
+    let split = &graph.splits()[0];
+    assert_eq!([split.train(), split.val(), split.test()], [&[0u32][..], &[2], &[3]]);
+
+    let numbered = [("edges.tsv", "0\t1\n1\t2\n"), ("nodes.tsv", "\tclass\tx\n0\tb\t1\n1\ta\t2\n2\tb\t3\n")];
+    let (graph, _) = load(&numbered).unwrap();
+    assert_eq!((graph.num_nodes(), graph.labels().unwrap().num_classes()), (3, 2));
+    assert_eq!(graph.features().unwrap().to_dense().data(), [1.0, 2.0, 3.0]);
+
+    let bad = |text: &str| message(load(&[by_name, ("nodes.csv", text)]));
+    assert_eq!(bad("id,label,x\nada,red,1\n\ndan,red\n"), "nodes.csv: line 4: 2 fields, but the header has 3");
+    let slip = bad("id,x\nada,1\ndan,o\n\"b, c\",2\n");
+    assert_eq!(slip, "nodes.csv: line 3: 'o' is not a feature, a finite number is expected");
+    assert!(bad("id,x\nada,1\n").contains("has no row"), "every node needs its features");
+    assert!(bad("id,split\nada,often\n").contains("line 2: 'often' is not train, val or test"));
+}
+
+#[test]
+fn files_of_their_own_go_before_a_table_of_nodes() {
+    let sources = |files: &[(&str, &str)]| {
+        let dir = tempfile::tempdir().unwrap();
+        files.iter().for_each(|(name, text)| std::fs::write(dir.path().join(name), text).unwrap());
+        let (graph, _, sources) = edge_list::load(dir.path()).unwrap();
+        (graph, sources.unused.iter().map(|s| format!("{}: {}", s.file, s.what)).collect::<Vec<_>>())
+    };
+    let edges = ("edges.csv", "0,1\n1,2\n");
+    let labels = ("labels.csv", "x\ny\nx\n");
+    let (graph, unused) =
+        sources(&[edges, labels, ("nodes.csv", "id,label,town,a\n0,q,Rome,1\n1,q,Oslo,2\n2,q,Bonn,3\n")]);
+    assert_eq!(graph.labels().unwrap().num_classes(), 2);
+    assert_eq!(graph.features().unwrap().num_cols(), 1);
+    let said = [
+        "nodes.csv: column town not read: words, where features are numbers",
+        "nodes.csv: column label not read: there is a file for it",
+    ];
+    assert_eq!(unused, said);
+    let (graph, unused) = sources(&[edges, labels, ("nodes.csv", "0,1\n1,2\n")]);
+    assert!(graph.features().is_none());
+    assert_eq!(unused, ["nodes.csv: not read: its first line must name its columns, the first of them node or id"]);
+}
+
 #[test]
 fn damaged_bytes_never_panic() {
     let parts = [
@@ -348,6 +405,7 @@ fn damaged_bytes_never_panic() {
         "node,a,b\n0,1,2\n1,3,4\n2,5,6\n3,7,8\n",
         "0,x\n1,\n3,y\n",
         "0,s,train\n1,s,val\n",
+        "id,label,a,b\n0,x,1,2\n3,y,5,6\n",
     ];
     let others = ["0 1 0.5\n1 2 2\r\n", "1\t2\n3\t4\n5\t6\n", "a\n\nb\n", "node split part\n2 s test\n"];
     let named = [
@@ -355,6 +413,7 @@ fn damaged_bytes_never_panic() {
         "node,column,value\na,x,1\nd,y,2\n",
         "node,kind,label\na,1,x\nb,2,y\n",
         "node,split,part\na,s,test\n",
+        "node,b,split\na,1,train\nb,2,\n",
     ];
     let seeds = [parts.join("\0").into_bytes(), others.join("\0").into_bytes(), named.join("\0").into_bytes()];
     fuzz::mutations(&seeds, 5000, edge_list::fuzz_edge_list);

@@ -83,7 +83,8 @@ fn seeds(first: u64, count: usize) -> impl Iterator<Item = u64> {
 }
 
 fn labels(graph: &Graph) -> Result<&crate::labels::Labels> {
-    graph.labels().ok_or_else(|| Error::argument(OP, "the graph has no labels to split"))
+    let what = "the graph has no labels to split; a folder of your own has them in labels.csv, or in a column label of nodes.csv";
+    graph.labels().ok_or_else(|| Error::argument(OP, what))
 }
 
 #[cfg(test)]

@@ -31,12 +31,13 @@ impl Sources {
         self.unused.push(Source { file: file_name(path), what: what.into() });
     }
 
-    /// Notes the files of a folder that have not been read; `why` says what would have been. Hidden ones do not count.
+    /// Notes the files of a folder of which nothing was said yet; `why` says what would have been. Hidden ones do not count.
     pub(super) fn leave_the_rest(&mut self, dir: &Path, why: &str) {
         let Ok(files) = std::fs::read_dir(dir) else { return };
         let mut rest: Vec<String> =
             files.filter_map(|file| Some(file.ok()?.file_name().to_string_lossy().into_owned())).collect();
-        rest.retain(|file| !file.starts_with('.') && self.used.iter().all(|used| used.file != *file));
+        let is_named = |file: &str| self.used.iter().chain(&self.unused).any(|named| named.file == file);
+        rest.retain(|file| !file.starts_with('.') && !is_named(file));
         rest.sort_unstable();
         for file in rest {
             self.unused(Path::new(&file), why);

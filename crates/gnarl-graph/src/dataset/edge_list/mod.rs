@@ -8,6 +8,7 @@
 //! | `features` (also `.npz`) | the features of one node, in order; `node,…` under a header that starts with `node`; or one value that is not zero, under the header `node,column,value` |
 //! | `labels` | the class of one node, in order; or `node,class` |
 //! | `splits` | `node,split,part`, where part is `train`, `val` or `test`; `node,part` where there is one split |
+//! | `nodes` | under a header: the node (`node` or `id`), its class (`label` or `class`), its part (`split` or `part`) and features, any other columns of numbers; what of these has a file of its own is read there |
 //!
 //! Fields are separated by commas, tabs or spaces and may be quoted; lines that start with `#` or `%` are comments.
 //!
@@ -32,6 +33,7 @@
 mod edges;
 mod features;
 mod labels;
+mod node_table;
 mod nodes;
 mod splits;
 mod stream;
@@ -44,6 +46,7 @@ pub(super) use self::stream::{is_weighted, stream_edges};
 
 use self::features::FeatureRows;
 use self::labels::LabelRows;
+use self::node_table::NodeTable;
 use self::nodes::Nodes;
 use self::table::Table;
 use super::columnar::read_text;
@@ -70,7 +73,8 @@ pub fn load(path: &Path) -> Result<(Graph, BuildReport, Sources)> {
     let mut files = if path.is_dir() { Files::in_folder(path)? } else { Files::edges_alone(path)? };
     let (graph, report) = files.build()?;
     if path.is_dir() {
-        let why = "not read: edges, features, labels and splits are, as .csv, .tsv, .txt, .npz, .parquet or .arrow";
+        let why =
+            "not read: edges, features, labels, splits and nodes are, as .csv, .tsv, .txt, .npz, .parquet or .arrow";
         files.sources.leave_the_rest(path, why);
     }
     Ok((graph, report, files.sources))
@@ -120,7 +124,21 @@ impl Files {
             None => None,
         };
         let splits = find(dir, "splits", &TEXT)?.map(Table::read).transpose()?;
-        Ok(Self { edges_at, edges, features, labels, splits, sources: Sources::default() })
+        let mut files = Self { edges_at, edges, features, labels, splits, sources: Sources::default() };
+        if let Some(path) = find(dir, "nodes", &TEXT)? {
+            files.add_nodes(&Table::read(path)?, false)?;
+        }
+        Ok(files)
+    }
+
+    /// Adds what a table of nodes says and no file of its own does, be it one that is read elsewhere.
+    fn add_nodes(&mut self, table: &Table, has_features: bool) -> Result<()> {
+        let wanted = [self.features.is_none() && !has_features, self.labels.is_none(), self.splits.is_none()];
+        let found = NodeTable::parse(table, wanted, &mut self.sources)?;
+        self.features = self.features.take().or(found.features.map(FeatureFile::Table));
+        self.labels = self.labels.take().or(found.labels.map(|table| (table, String::new())));
+        self.splits = self.splits.take().or(found.splits);
+        Ok(())
     }
 
     fn build(&mut self) -> Result<(Graph, BuildReport)> {
@@ -216,13 +234,15 @@ pub(super) struct Beside {
     pub labels: Option<PathBuf>,
     /// Where splits are.
     pub splits: Option<PathBuf>,
+    /// Where nodes are, with whatever of these.
+    pub nodes: Option<PathBuf>,
 }
 
 impl Beside {
     /// The edge file of a folder, and what stands beside it; of a file, nothing.
     pub fn find(path: &Path) -> Result<(PathBuf, Self)> {
         if !path.is_dir() {
-            return Ok((path.to_path_buf(), Self { features: None, labels: None, splits: None }));
+            return Ok((path.to_path_buf(), Self { features: None, labels: None, splits: None, nodes: None }));
         }
         let Some(edges) = find(path, "edges", &EDGES)? else {
             return Err(no_edges(path));
@@ -234,6 +254,7 @@ impl Beside {
             },
             labels: find(path, "labels", &TEXT)?,
             splits: find(path, "splits", &TEXT)?,
+            nodes: find(path, "nodes", &TEXT)?,
         };
         Ok((edges, beside))
     }
@@ -261,6 +282,9 @@ impl Beside {
             splits: self.splits.clone().map(Table::read).transpose()?,
             sources: std::mem::take(sources),
         };
+        if let Some(path) = &self.nodes {
+            files.add_nodes(&Table::read(path.clone())?, rows_of_features.is_some())?;
+        }
         let (graph, _) = files.build()?;
         *sources = files.sources;
         Ok(graph)
@@ -303,7 +327,7 @@ fn columns(titles: &[String], why: &str) -> String {
     format!("{word} {} not read: {why}", titles.join(", "))
 }
 
-/// Loads a graph from its files, separated by zero bytes in the order edges, features, labels, splits, for fuzzing: any
+/// Loads a graph from its files, separated by zero bytes in the order edges, features, labels, splits, nodes, for fuzzing: any
 /// bytes give a graph or an error.
 #[doc(hidden)]
 pub fn fuzz_edge_list(data: &[u8]) {
@@ -314,7 +338,7 @@ pub fn fuzz_edge_list(data: &[u8]) {
         let text = parts.next().filter(|part| !part.is_empty()).map(String::from_utf8_lossy)?;
         Some((Table::parse(path.to_path_buf(), &text).ok()?, text.into_owned()))
     };
-    let (features, labels, splits) = (table(), table(), table());
+    let (features, labels, splits, nodes) = (table(), table(), table(), table());
     let mut files = Files {
         edges_at: path.to_path_buf(),
         edges,
@@ -323,5 +347,7 @@ pub fn fuzz_edge_list(data: &[u8]) {
         splits: splits.map(|(table, _)| table),
         sources: Sources::default(),
     };
-    let _ = files.build();
+    if nodes.is_none_or(|(table, _)| files.add_nodes(&table, false).is_ok()) {
+        let _ = files.build();
+    }
 }

@@ -76,6 +76,26 @@ impl Table {
         Ok(())
     }
 
+    /// The rows below the first, of these columns and as far as they are wanted, under a header that starts with `node`. They stand on the lines on
+    /// which they stood.
+    pub fn columns(&self, columns: &[usize], title: &str, wanted: impl Fn(&[&str]) -> bool) -> Result<Self> {
+        let mut rows = csv::WriterBuilder::new().from_writer(Vec::new());
+        let mut lines = Vec::new();
+        self.each_row(|line, fields| {
+            let titles = std::iter::once("node").chain(columns.iter().skip(1).map(|_| title));
+            let written = match lines.is_empty() {
+                true => rows.write_record(titles),
+                false if !wanted(fields) => return Ok(()),
+                false => rows.write_record(columns.iter().map(|&at| fields[at])),
+            };
+            lines.push(line);
+            written.map_err(|e| self.fault(e.to_string()))
+        })?;
+        let rows = rows.into_inner().map_err(|e| self.fault(e.to_string()))?;
+        let rows = String::from_utf8(rows).map_err(|e| self.fault(e.to_string()))?;
+        Ok(Self { path: self.path.clone(), rows, lines, delimiter: b',' })
+    }
+
     /// Whether fields are separated by spaces, of which names may have some too.
     pub fn is_spaced(&self) -> bool {
         self.delimiter == b' '
