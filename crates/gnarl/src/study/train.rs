@@ -123,25 +123,27 @@ impl TrainStudy {
         let judge = Judge::new(self, on)?;
         let kept = Mutex::new(None::<(Rank, Fitted)>);
         let one = |i: usize| {
+            // Many short runs would each begin, only to be stopped.
+            if watch.stopped() {
+                return Ok(None);
+            }
             let (run, fitted) = judge.fit(&ready, i, watch)?;
             let rank = Rank::of(self.keep_run, &run, i);
             let mut kept = kept.lock().unwrap_or_else(|e| e.into_inner());
             if !run.fit.interrupted && kept.as_ref().is_none_or(|(other, _)| rank.is_before(other)) {
                 *kept = Some((rank, fitted));
             }
-            Ok(run)
+            Ok(Some(run).filter(|run| !run.fit.interrupted))
         };
-        let done: Vec<Run> = (0..self.num_fits(on)).into_par_iter().map(one).collect::<Result<_>>()?;
+        let done: Vec<Option<Run>> = (0..self.num_fits(on)).into_par_iter().map(one).collect::<Result<_>>()?;
         let asked = done.len();
         let mut runs = Vec::with_capacity(asked);
         // A fold counts whole or not at all.
         let of_fold = if on.content.task() == Task::Graph { self.inits } else { 1 };
         let mut done = done.into_iter();
         for _ in 0..asked / of_fold {
-            let fold: Vec<Run> = done.by_ref().take(of_fold).collect();
-            if fold.iter().all(|run| !run.fit.interrupted) {
-                runs.extend(fold);
-            }
+            let fold: Vec<Option<Run>> = done.by_ref().take(of_fold).collect();
+            runs.extend(fold.into_iter().collect::<Option<Vec<Run>>>().into_iter().flatten());
         }
         let unfinished = asked - runs.len();
         let kept = kept.into_inner().unwrap_or_else(|e| e.into_inner()).map(|(_, fitted)| fitted);
