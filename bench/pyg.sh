@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# gnarl against PyTorch Geometric: the median epoch of GCN, GATv2 and GIN on four real datasets.
+# gnarl against PyTorch Geometric: the median epoch of GCN, GATv2 and GIN on four real datasets with few training
+# nodes, and on four with most nodes training.
 #     bench/pyg.sh DATA_DIR [ROUNDS]
 # The two run in turn, each in a fresh process, on the same files and with the same two threads. Prints a table of ratios
 # and writes bench/out/pyg.json. Needs Python 3; installs PyTorch and PyTorch Geometric into bench/.venv-pyg.
