@@ -1,8 +1,10 @@
 //! Dense linear algebra behind plain functions on slices.
 //!
 //! faer's solvers are generic and take a minute to compile for each crate that calls them. Called from here they are
-//! compiled once, and the crates above stay quick to build. Everything runs on one thread, so that the number of threads
+//! compiled once, and the crates above stay quick to build; tests call them optimised, too. Everything runs on one thread, so that the number of threads
 //! cannot change the rounding.
+
+use std::sync::LazyLock;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
@@ -15,6 +17,10 @@ use faer::linalg::householder::{
 use faer::linalg::qr::col_pivoting::factor::{qr_in_place, qr_in_place_scratch};
 use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
 use faer::{Col, Conj, Mat, MatRef, Par};
+use pulp::Arch;
+
+/// The widest registers of this machine, for what the build's own target leaves narrow.
+static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 
 /// A solver that did not converge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,6 +151,48 @@ pub fn orthonormal_basis(rows: usize, cols: usize, matrix: &[f64], tolerance: f6
         MemStack::new(&mut MemBuffer::new(scratch)),
     );
     Ok((0..rank).flat_map(|j| (0..rows).map(move |i| (i, j))).map(|at| basis[at]).collect())
+}
+
+/// Adds `c` times `x` to `sum`, in the widest registers that the machine has: products are rounded before they are added, so that
+/// these change no bit. What is longer than the other is left alone.
+///
+/// ```
+/// let mut sum = [1.0, 2.0, 3.0];
+/// gnarl_linalg::add_multiple(&mut sum, 2.0, &[1.0, 0.0, -1.0]);
+/// assert_eq!(sum, [3.0, 2.0, 1.0]);
+/// ```
+pub fn add_multiple(sum: &mut [f64], c: f64, x: &[f64]) {
+    ARCH.dispatch(
+        #[inline(always)]
+        || sum.iter_mut().zip(x).for_each(|(s, x)| *s += c * x),
+    );
+}
+
+/// The inner product, in eight running sums that fit vector registers; the same bits in all of them.
+///
+/// # Panics
+/// If one is longer than the other.
+///
+/// ```
+/// assert_eq!(gnarl_linalg::dot(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]), 32.0);
+/// ```
+pub fn dot(x: &[f64], y: &[f64]) -> f64 {
+    assert_eq!(x.len(), y.len(), "vectors of one length");
+    let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
+    let tail: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(a, b)| a * b).sum();
+    let sums = ARCH.dispatch(
+        #[inline(always)]
+        || {
+            let mut sums = [0.0f64; 8];
+            for (a, b) in xs.zip(ys) {
+                for i in 0..8 {
+                    sums[i] += a[i] * b[i];
+                }
+            }
+            sums
+        },
+    );
+    sums.iter().sum::<f64>() + tail
 }
 
 #[cfg(test)]

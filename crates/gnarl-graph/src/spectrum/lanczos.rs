@@ -6,9 +6,7 @@
 //! near zero, the search goes on with a Chebyshev polynomial of the operator (Zhou, Saad 2007). Faer's own partial solver was looked at and not
 //! used: it finds largest magnitudes only, stops at a breakdown, and panics on small operators.
 
-use std::sync::LazyLock;
-
-use pulp::Arch;
+use gnarl_linalg::{add_multiple, dot};
 use rand::RngExt;
 use rayon::prelude::*;
 
@@ -18,9 +16,6 @@ use crate::matrix::CsrMatrix;
 use crate::random::stream;
 
 const OP: &str = "eigenpairs";
-
-/// The widest registers of this machine, for what the build's own target leaves narrow.
-static ARCH: LazyLock<Arch> = LazyLock::new(Arch::new);
 
 /// Operators of at most this many rows are solved densely.
 const DENSE_ROWS: usize = 200;
@@ -498,7 +493,7 @@ fn orthogonalise(basis: &[Vec<f64>], w: &mut [f64]) -> Vec<f64> {
         let dots: Vec<f64> = basis.par_iter().with_min_len(8).map(|v| dot(v, w)).collect();
         w.par_chunks_mut(ROWS).enumerate().for_each(|(c, part)| {
             let columns = basis.iter().map(|v| &v[c * ROWS..]);
-            columns.zip(&dots).for_each(|(column, h)| add(part, -h, column));
+            columns.zip(&dots).for_each(|(column, h)| add_multiple(part, -h, column));
         });
         total.iter_mut().zip(dots).for_each(|(t, h)| *t += h);
     }
@@ -508,36 +503,8 @@ fn orthogonalise(basis: &[Vec<f64>], w: &mut [f64]) -> Vec<f64> {
 /// The combination of columns with these coefficients.
 fn combine(columns: &[Vec<f64>], coefficients: &[f64]) -> Vec<f64> {
     let mut sum = vec![0.0; columns[0].len()];
-    columns.iter().zip(coefficients).for_each(|(column, &c)| add(&mut sum, c, column));
+    columns.iter().zip(coefficients).for_each(|(column, &c)| add_multiple(&mut sum, c, column));
     sum
-}
-
-/// Adds a multiple of the second to the first, in the widest registers that the machine has: products are rounded before they are added, so that
-/// these change no bit.
-fn add(sum: &mut [f64], c: f64, x: &[f64]) {
-    ARCH.dispatch(
-        #[inline(always)]
-        || sum.iter_mut().zip(x).for_each(|(s, x)| *s += c * x),
-    );
-}
-
-/// The inner product, in eight running sums that fit vector registers; the same bits in all of them.
-fn dot(x: &[f64], y: &[f64]) -> f64 {
-    let (xs, ys) = (x.chunks_exact(8), y.chunks_exact(8));
-    let tail: f64 = xs.remainder().iter().zip(ys.remainder()).map(|(a, b)| a * b).sum();
-    let sums = ARCH.dispatch(
-        #[inline(always)]
-        || {
-            let mut sums = [0.0f64; 8];
-            for (a, b) in xs.zip(ys) {
-                for i in 0..8 {
-                    sums[i] += a[i] * b[i];
-                }
-            }
-            sums
-        },
-    );
-    sums.iter().sum::<f64>() + tail
 }
 
 fn norm(x: &[f64]) -> f64 {

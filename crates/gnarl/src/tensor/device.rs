@@ -77,6 +77,9 @@ macro_rules! on_cpu {
 on_cpu!(f32);
 on_cpu!(f64);
 
+/// Blocks of rows for each thread where a product goes over a dense matrix once for each of them: enough to share the work.
+const BLOCKS_OF_A_THREAD: usize = 4;
+
 /// The one place where sparse meets dense.
 fn sparse_product<T: Float>(
     rows: Rows<'_, T>,
@@ -87,7 +90,12 @@ fn sparse_product<T: Float>(
     target: Target<'_, T>,
 ) {
     let (out, add) = target.split();
-    rows.pattern.for_row_blocks(out, width, |range, out| {
+    let at_most = match rows.tile(width) {
+        // Every block goes over all of `x`, tile by tile.
+        Some(_) => BLOCKS_OF_A_THREAD * rayon::current_num_threads(),
+        None => usize::MAX,
+    };
+    rows.pattern.for_few_row_blocks(at_most, out, width, |range, out| {
         let first = (range.start * width) as u64;
         kernels::gather_rows(rows, range, x, width, bias, add, out);
         if let Some(d) = activation {

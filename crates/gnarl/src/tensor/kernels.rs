@@ -20,6 +20,27 @@ pub(crate) struct Rows<'a, T> {
     pub heads: usize,
 }
 
+impl<T: Float> Rows<'_, T> {
+    /// How many rows of an `x` of this width are taken at a time, where going over the entries in such tiles pays: `x` is larger than a
+    /// core's own cache, and rows have so many entries that a tile, once it is there, is read often (docs/performance.md).
+    pub(crate) fn tile(&self, width: usize) -> Option<usize> {
+        let (bytes, pattern) = (width * size_of::<T>(), self.pattern);
+        let tile = NEAR_BYTES / bytes.max(1);
+        let tiles = pattern.num_cols().div_ceil(tile.max(1));
+        let pays = tiles > 2 && pattern.num_entries() >= TILE_ENTRIES * tiles * pattern.num_rows();
+        (self.heads == 1 && width >= 16 && tile > 0 && pays).then_some(tile)
+    }
+}
+
+/// Half of a core's own cache, which is a megabyte on most machines of today. What fits is not fetched ahead: asking costs more than waiting.
+const NEAR_BYTES: usize = 512 << 10;
+/// From so many entries a row on the processor itself looks far enough ahead.
+const LONG_ROW: usize = 40;
+/// Entries that a row must have in a tile for its sums to be put down and taken up again for less than is won.
+const TILE_ENTRIES: usize = 64;
+/// Sums that are kept from tile to tile at once.
+const SUM_BYTES: usize = 128 << 10;
+
 simd_dispatch! {
     /// `out[r] = bias + Σ_k values[k] · x[column of k]` for each row, `width` values a row; head `h` scales its own
     /// `width / heads` columns. Every value of `out` is written, or added to where it holds values already.
@@ -37,22 +58,29 @@ simd_dispatch! {
         assert_eq!(x.len(), rows.pattern.num_cols() * width, "a row of x for each column");
         assert_eq!(out.len(), range.len() * width, "a row of the result for each row");
         assert!(bias.is_none_or(|bias| bias.len() == width), "a bias for each column");
-        let gather = Gather { rows, x, width, bias, add };
+        let near = rows.pattern.num_cols() * width * size_of::<T>() <= NEAR_BYTES;
+        let fetch = !near && rows.pattern.num_entries() < LONG_ROW * rows.pattern.num_rows();
+        let fetch_until = if fetch { rows.pattern.num_entries().saturating_sub(AHEAD) } else { 0 };
+        let gather = Gather { rows, x, width, bias, add, fetch_until };
         let head_width = width / rows.heads;
         // SAFETY: the lengths were just checked, and every part lies within the width.
         unsafe {
             if rows.heads == HEADS && head_width == HEAD_WIDTH {
                 return gather.eight_heads(range, out);
             }
+            let tile = rows.tile(width);
             for head in 0..rows.heads {
                 let (mut from, end) = (head * head_width, (head + 1) * head_width);
                 while from < end {
                     let part = Part { head, from, used: end - from };
-                    from += match part.used {
-                        64.. => gather.columns::<64>(range.clone(), part, out),
-                        32.. => gather.columns::<32>(range.clone(), part, out),
-                        9.. => gather.columns::<16>(range.clone(), part, out),
-                        5.. => gather.columns::<8>(range.clone(), part, out),
+                    from += match (part.used, tile) {
+                        (64.., None) => gather.columns::<64>(range.clone(), part, out),
+                        (64.., Some(tile)) => gather.columns_by_tiles::<64>(range.clone(), part, tile, out),
+                        (32.., None) => gather.columns::<32>(range.clone(), part, out),
+                        (32.., Some(tile)) => gather.columns_by_tiles::<32>(range.clone(), part, tile, out),
+                        (9.., None) => gather.columns::<16>(range.clone(), part, out),
+                        (9.., Some(tile)) => gather.columns_by_tiles::<16>(range.clone(), part, tile, out),
+                        (5.., _) => gather.columns::<8>(range.clone(), part, out),
                         _ => gather.columns::<4>(range.clone(), part, out),
                     };
                 }
@@ -80,6 +108,8 @@ struct Gather<'a, T> {
     width: usize,
     bias: Option<&'a [T]>,
     add: bool,
+    /// Entries before this one ask for the row of another ahead of them.
+    fetch_until: usize,
 }
 
 /// Columns `from..from + used` of one head.
@@ -128,6 +158,73 @@ impl<T: Float> Gather<'_, T> {
         used
     }
 
+    /// The same to the last bit, tile by tile of `x`: the entries of a row up to the end of a tile, then those of the next row, and the two
+    /// sums of each are kept for the next tile. Every row's entries come in their order, so columns that are not sorted cost time alone.
+    ///
+    /// # Safety
+    /// As for [`columns`](Self::columns).
+    #[inline(always)]
+    unsafe fn columns_by_tiles<const B: usize>(
+        &self,
+        range: Range<usize>,
+        part: Part,
+        tile: usize,
+        out: &mut [MaybeUninit<T>],
+    ) -> usize {
+        let used = part.used.min(B);
+        let mut start = [T::ZERO; B];
+        if let Some(bias) = self.bias {
+            start[..used].copy_from_slice(&bias[part.from..part.from + used]);
+        }
+        let (pattern, near) = (self.rows.pattern, Self { fetch_until: 0, ..*self });
+        let at_once = (SUM_BYTES / (2 * B * size_of::<T>())).min(range.len()).max(1);
+        let mut sums = vec![[[T::ZERO; B]; 2]; at_once];
+        let mut next = vec![0; at_once];
+        for first in range.clone().step_by(at_once) {
+            let rows = first..range.end.min(first + at_once);
+            for (i, row) in rows.clone().enumerate() {
+                (sums[i], next[i]) = ([start, [T::ZERO; B]], pattern.row(row).start);
+            }
+            for limit in (0..pattern.num_cols()).step_by(tile).map(|from| from + tile) {
+                for (i, row) in rows.clone().enumerate() {
+                    let (mut k, entries) = (next[i], pattern.row(row));
+                    let stop = match limit < pattern.num_cols() {
+                        true => {
+                            let candidates = &pattern.indices()[k..entries.end.min(k + tile)];
+                            k + candidates.partition_point(|&column| (column as usize) < limit)
+                        }
+                        false => entries.end,
+                    };
+                    let [mut even, mut odd] = sums[i];
+                    // SAFETY: k and k + 1 are entries of the row.
+                    unsafe {
+                        if (k - entries.start) % 2 == 1 && k < stop {
+                            near.add_entry(k, part, &mut odd);
+                            k += 1;
+                        }
+                        while k + 1 < stop {
+                            near.add_entry(k, part, &mut even);
+                            near.add_entry(k + 1, part, &mut odd);
+                            k += 2;
+                        }
+                        if k < stop {
+                            near.add_entry(k, part, &mut even);
+                        }
+                    }
+                    (sums[i], next[i]) = ([even, odd], stop);
+                }
+            }
+            for ([even, odd], row) in sums.iter_mut().zip(rows) {
+                for b in 0..B {
+                    even[b] += odd[b];
+                }
+                let at = (row - range.start) * self.width + part.from;
+                store(&even[..used], self.add, &mut out[at..at + used]);
+            }
+        }
+        used
+    }
+
     /// Adds entry `k`'s product to `sum`.
     ///
     /// # Safety
@@ -135,7 +232,7 @@ impl<T: Float> Gather<'_, T> {
     #[inline(always)]
     unsafe fn add_entry<const B: usize>(&self, k: usize, part: Part, sum: &mut [T; B]) {
         let indices = self.rows.pattern.indices();
-        if B >= 16 && k + AHEAD < indices.len() {
+        if B >= 16 && k < self.fetch_until {
             prefetch::<T, B>(self.x, indices[k + AHEAD] as usize * self.width + part.from);
         }
         // SAFETY: k is an entry and its column is below num_cols, so the row of x is there; a read past the end is cut.
@@ -160,7 +257,7 @@ impl<T: Float> Gather<'_, T> {
         for (i, row) in range.enumerate() {
             let mut sum: [T; WIDTH] = self.bias.map_or([T::ZERO; WIDTH], cut);
             for k in self.rows.pattern.row(row) {
-                if k + AHEAD < indices.len() {
+                if k < self.fetch_until {
                     prefetch::<T, WIDTH>(self.x, indices[k + AHEAD] as usize * WIDTH);
                 }
                 // SAFETY: k is an entry, with eight values, and its column's row of x has 64.
@@ -505,5 +602,71 @@ simd_dispatch! {
             *v = step.beta2.mul_add(*v, (1.0 - step.beta2) * g * g);
             *w -= rate * *m / (v.sqrt() / step.correction2 + step.epsilon);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows of many lengths, none and odd ones among them, columns in order or not.
+    fn rows(num_cols: u32, sorted: bool) -> (Pattern, Vec<f32>) {
+        let (mut offsets, mut indices) = (vec![0], Vec::new());
+        for length in [0, 1, 2, 7, 40, 0, 33, 64, 5] {
+            let mut row: Vec<u32> = (0..length).map(|k| (k * 37 + length * 11) % num_cols).collect();
+            if sorted {
+                row.sort_unstable();
+            }
+            indices.extend(row);
+            offsets.push(indices.len());
+        }
+        let values = (0..indices.len()).map(|k| (k as f32 * 0.7).sin()).collect();
+        (Pattern::new(num_cols as usize, offsets, indices), values)
+    }
+
+    #[test]
+    fn tiles_change_no_bit() {
+        for (num_cols, sorted) in [(71, true), (71, false), (1, true), (64, false)] {
+            let (pattern, values) = rows(num_cols, sorted);
+            let rows = Rows { pattern: &pattern, values: &values, heads: 1 };
+            for width in [16, 33, 64, 80] {
+                let x: Vec<f32> = (0..num_cols as usize * width).map(|i| (i as f32 * 0.3).cos()).collect();
+                let bias: Vec<f32> = (0..width).map(|i| i as f32).collect();
+                for (add, range) in [(false, 0..9), (true, 2..8), (false, 4..4)] {
+                    let gather = Gather { rows, x: &x, width, bias: Some(&bias), add, fetch_until: 0 };
+                    let part = Part { head: 0, from: 0, used: width };
+                    let out = vec![MaybeUninit::new(0.5); range.len() * width];
+                    let written = |out: Vec<MaybeUninit<f32>>| -> Vec<u32> {
+                        // SAFETY: values were there from the start.
+                        out.into_iter().map(|value| unsafe { value.assume_init() }.to_bits()).collect()
+                    };
+                    for tile in [1, 3, 32, 1000] {
+                        let (mut plain, mut tiled) = (out.clone(), out.clone());
+                        // SAFETY: a row of x for each column, and of the result for each row.
+                        unsafe {
+                            gather.columns::<16>(range.clone(), part, &mut plain);
+                            gather.columns_by_tiles::<16>(range.clone(), part, tile, &mut tiled);
+                        }
+                        assert_eq!(written(tiled), written(plain), "{num_cols} columns, {width} wide, tiles of {tile}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tiles_are_for_long_rows_of_what_is_far() {
+        let of = |num_cols: usize, in_a_row: usize, width| {
+            let indices = (0..2 * in_a_row).map(|k| (k % in_a_row) as u32).collect();
+            let pattern = Pattern::new(num_cols, vec![0, in_a_row, 2 * in_a_row], indices);
+            let values = vec![1.0f32; 2 * in_a_row];
+            Rows { pattern: &pattern, values: &values, heads: 1 }.tile(width)
+        };
+        assert_eq!(of(7_000, 2_000, 64), Some(2048), "half a megabyte of rows");
+        assert_eq!(of(7_000, 100, 64), None, "few entries a row");
+        assert_eq!(of(700, 700, 64), None, "all of it is near");
+        assert_eq!(of(7_000, 2_000, 8), None, "narrow");
+        assert_eq!(of(0, 0, 64), None);
+        assert_eq!(of(3, 3, 1 << 20), None, "one row is more than a tile");
     }
 }

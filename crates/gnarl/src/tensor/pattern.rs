@@ -175,15 +175,26 @@ impl Pattern {
 
     /// Runs `work` on each block of rows in parallel, giving it the rows and their part of `out` (`width` values a row).
     pub fn for_row_blocks<T: Send>(&self, out: &mut [T], width: usize, work: impl Fn(Range<usize>, &mut [T]) + Sync) {
+        self.for_few_row_blocks(usize::MAX, out, width, work);
+    }
+
+    /// The same on at most so many blocks.
+    pub(crate) fn for_few_row_blocks<T: Send>(
+        &self,
+        at_most: usize,
+        out: &mut [T],
+        width: usize,
+        work: impl Fn(Range<usize>, &mut [T]) + Sync,
+    ) {
         assert_eq!(out.len(), self.num_rows() * width, "output length");
-        self.for_blocks(out, width, |rows| rows * width, work);
+        self.for_blocks(at_most, out, width, |rows| rows * width, work);
     }
 
     /// Runs `work` on each block of rows in parallel, giving it the rows and their entries' part of `out` (`width` values
     /// an entry).
     pub fn for_entry_blocks<T: Send>(&self, out: &mut [T], width: usize, work: impl Fn(Range<usize>, &mut [T]) + Sync) {
         assert_eq!(out.len(), self.num_entries() * width, "output length");
-        self.for_blocks(out, width, |row| self.offsets[row] * width, work);
+        self.for_blocks(usize::MAX, out, width, |row| self.offsets[row] * width, work);
     }
 
     /// [`for_row_blocks`](Self::for_row_blocks) with two outputs of different widths.
@@ -215,6 +226,7 @@ impl Pattern {
 
     fn for_blocks<T: Send>(
         &self,
+        at_most: usize,
         out: &mut [T],
         width: usize,
         position: impl Fn(usize) -> usize,
@@ -225,9 +237,11 @@ impl Pattern {
         }
         let mut parts = Vec::with_capacity(self.blocks.len());
         let mut rest = out;
-        for bounds in self.blocks.windows(2) {
-            let (part, tail) = rest.split_at_mut(position(bounds[1]) - position(bounds[0]));
-            parts.push((bounds[0]..bounds[1], part));
+        let count = self.blocks.len() - 1;
+        for first in (0..count).step_by(count.div_ceil(at_most)) {
+            let rows = self.blocks[first]..self.blocks[count.min(first + count.div_ceil(at_most))];
+            let (part, tail) = rest.split_at_mut(position(rows.end) - position(rows.start));
+            parts.push((rows, part));
             rest = tail;
         }
         parts.into_par_iter().for_each(|(rows, part)| work(rows, part));
@@ -289,5 +303,20 @@ mod tests {
         let heaviest = blocks.windows(2).map(|w| offsets[w[1]] - offsets[w[0]]).max().unwrap();
         assert!(heaviest <= 50_000 + 2 * 70_000 / 68, "{heaviest}: only the one heavy row stands out");
         assert_eq!(balanced_blocks(&[0]), [0, 0]);
+    }
+
+    #[test]
+    fn few_blocks_cover_all_rows_once() {
+        let pattern = Pattern::new(1, (0..=20_000).collect(), vec![0; 20_000]);
+        for at_most in [1, 2, 3, 8, usize::MAX] {
+            let seen = std::sync::Mutex::new(Vec::new());
+            let mut out = vec![0u8; 20_000 * 16];
+            pattern.for_few_row_blocks(at_most, &mut out, 16, |rows, out| {
+                assert_eq!(out.len(), rows.len() * 16);
+                out.fill(1);
+                seen.lock().unwrap().push(rows);
+            });
+            assert!(out.iter().all(|&x| x == 1) && seen.into_inner().unwrap().len() <= at_most, "{at_most}");
+        }
     }
 }
