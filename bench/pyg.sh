@@ -9,7 +9,7 @@ set -euo pipefail
 data="$(realpath "${1:?the folder of datasets}")"
 rounds="${2:-3}"
 cd "$(dirname "$0")/.."
-export RAYON_NUM_THREADS=2 OMP_NUM_THREADS=2 MKL_NUM_THREADS=2
+export RAYON_NUM_THREADS=2 OMP_NUM_THREADS=2 MKL_NUM_THREADS=2 PYTHONWARNINGS=ignore
 
 if [ ! -x bench/.venv-pyg/bin/python ]; then
     python3 -m venv bench/.venv-pyg
