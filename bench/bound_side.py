@@ -2,9 +2,9 @@
 
     bound_side.py DATA_DIR OUT.json GNARL_BINARY
 
-A phase of the step has operations and bytes: every operand counts as often as it is read, results once, and rows that a sparse product
-gathers once for every entry. The bytes of operands that fit into the second cache of a core take the speed of copies there, others that of
-copies in memory. A phase takes at least the longer of the two; the bound of the step is the sum over its phases.
+A phase of the step has operations and bytes. Operands and results count once, at the speed of copies in memory, or of copies in a core's second cache where they
+fit into it; rows that a sparse product gathers count once more for every entry, at the speed of the cache, since they could be there. A phase takes at least the
+longer of its bytes and its operations; the bound of the step is the sum over its phases.
 """
 
 import json
@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 
 from pyg_side import load
@@ -64,8 +65,9 @@ class Step:
         self.phases.append({"phase": name, "operations": operations, "ms": least * 1e3, "by": "bytes" if moving >= least else "operations"})
 
     def sparse_product(self, name, entries, rows, width, other):
-        """Entries times rows of another matrix: their places and values, a gathered row for each, the results."""
-        self.add(name, 2 * entries * width, [(2 * entries, 2 * entries), (entries * width, other * width), (rows * width, rows * width)])
+        """Entries times rows of another matrix: their places and values, that matrix, a gathered row for each entry, the results."""
+        in_order = [(n, n) for n in (2 * entries, other * width, rows * width)]
+        self.add(name, 2 * entries * width, [*in_order, (entries * width, 0)])
 
     def dense_product(self, name, rows, inner, width):
         self.add(name, 2 * rows * inner * width, [(n, n) for n in (rows * inner, inner * width, rows * width)])
@@ -74,7 +76,7 @@ class Step:
 def photo(machine, data_dir):
     """`Â₂ relu(Â₁ (X W₁))  W₂` on the receptive field of the training nodes; the operator behind the map where that is narrower."""
     features, adjacency, classes, train = load(data_dir, "photo")
-    adjacency = adjacency + __import__("scipy.sparse").sparse.identity(adjacency.shape[0], dtype=np.float32, format="csr")
+    adjacency = adjacency + sp.identity(adjacency.shape[0], dtype=np.float32, format="csr")
     reach = lambda nodes: np.unique(adjacency[nodes].indices)
     hidden = reach(train)
     first = reach(hidden)
