@@ -140,13 +140,30 @@ fn imports() {
     kills.tell(&format!("{whole_ones} were there whole, the others not at all; every second try the same to the byte"));
 }
 
-/// A training with checkpoints that is killed and goes on, again and again, saves the bytes of one that nobody disturbed.
-#[test]
-fn trainings() {
+/// What changes from run to run is left out: seconds, and when a cell was made.
+fn without_times(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| !(name.contains("seconds") || name.contains("time") || name.contains("_ms")));
+            fields.values_mut().for_each(without_times);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_times),
+        _ => (),
+    }
+}
+
+/// A training with checkpoints that is killed and goes on, again and again, saves the bytes of one that nobody disturbed, and reports the same.
+fn training(what: &'static str, more: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let (whole, saved, folder) = (dir.path().join("whole"), dir.path().join("saved"), dir.path().join("checkpoints"));
-    let plain = ["train", "--data", "csbm", "--model", "gcn", "--epochs", "60", "--runs", "2", "--curves"];
-    let mut kills = Kills::of("training with checkpoints", &[&plain[..], &["--save", path(&whole)]].concat());
+    let plain = [&["train", "--data", "csbm", "--curves"], more].concat();
+    let report = |args: &[&str]| {
+        let mut report = json(args);
+        without_times(&mut report);
+        report
+    };
+    let undisturbed = report(&plain);
+    let mut kills = Kills::of(what, &[&plain[..], &["--save", path(&whole)]].concat());
     let expected = std::fs::read(&whole).unwrap();
     let (mut chains, mut early) = (0, 0);
     while kills.go_on() {
@@ -169,10 +186,32 @@ fn trainings() {
             }
         }
         chains += 1;
+        let resumed = [&plain[..], &["--checkpoint", path(&folder), "--resume"]].concat();
+        assert_eq!(report(&resumed), undisturbed);
         std::fs::remove_file(&saved).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
     }
     kills.tell(&format!("{chains} models the same to the byte, none under its name {early} times before"));
+}
+
+#[test]
+fn trainings() {
+    training("training with checkpoints", &["--model", "gcn", "--epochs", "60", "--runs", "2"]);
+}
+
+#[test]
+fn trainings_of_bounded_weights() {
+    training("training of orthonormal weights", &["--model", "gcn", "--weights", "orthonormal", "--epochs", "40"]);
+}
+
+#[test]
+fn trainings_on_neighbourhoods() {
+    training("training on neighbourhoods", &["--model", "sage", "--batch-nodes", "16", "--epochs", "20"]);
+}
+
+#[test]
+fn trainings_of_exits() {
+    training("training of exits", &["--model", "gcn", "--depth", "admp-st", "--max-depth", "2", "--epochs", "20"]);
 }
 
 /// Where a model was saved before, there is the old one or the new one.
@@ -198,18 +237,6 @@ fn saving_over_an_older_model() {
     }
     let was_old = kills.tries as usize - new_ones;
     kills.tell(&format!("{was_old} times the old model, {new_ones} times the new one"));
-}
-
-/// What changes from run to run is left out: seconds, and when a cell was made.
-fn without_times(value: &mut Value) {
-    match value {
-        Value::Object(fields) => {
-            fields.retain(|name, _| !(name.contains("seconds") || name.contains("time") || name.contains("_ms")));
-            fields.values_mut().for_each(without_times);
-        }
-        Value::Array(items) => items.iter_mut().for_each(without_times),
-        _ => (),
-    }
 }
 
 fn table(dir: &Path, data: &str, out: &Path) -> Vec<String> {
