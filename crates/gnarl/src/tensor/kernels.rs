@@ -60,28 +60,31 @@ simd_dispatch! {
         assert!(bias.is_none_or(|bias| bias.len() == width), "a bias for each column");
         let near = rows.pattern.num_cols() * width * size_of::<T>() <= NEAR_BYTES;
         let fetch = !near && rows.pattern.num_entries() < LONG_ROW * rows.pattern.num_rows();
-        let fetch_until = if fetch { rows.pattern.num_entries().saturating_sub(AHEAD) } else { 0 };
-        let gather = Gather { rows, x, width, bias, add, fetch_until };
+        let gather = Gather { rows, x, width, bias, add };
         let head_width = width / rows.heads;
         // SAFETY: the lengths were just checked, and every part lies within the width.
         unsafe {
             if rows.heads == HEADS && head_width == HEAD_WIDTH {
-                return gather.eight_heads(range, out);
+                return gather.eight_heads(range, fetch, out);
             }
             let tile = rows.tile(width);
             for head in 0..rows.heads {
                 let (mut from, end) = (head * head_width, (head + 1) * head_width);
                 while from < end {
                     let part = Part { head, from, used: end - from };
-                    from += match (part.used, tile) {
-                        (64.., None) => gather.columns::<64>(range.clone(), part, out),
-                        (64.., Some(tile)) => gather.columns_by_tiles::<64>(range.clone(), part, tile, out),
-                        (32.., None) => gather.columns::<32>(range.clone(), part, out),
-                        (32.., Some(tile)) => gather.columns_by_tiles::<32>(range.clone(), part, tile, out),
-                        (9.., None) => gather.columns::<16>(range.clone(), part, out),
-                        (9.., Some(tile)) => gather.columns_by_tiles::<16>(range.clone(), part, tile, out),
-                        (5.., _) => gather.columns::<8>(range.clone(), part, out),
-                        _ => gather.columns::<4>(range.clone(), part, out),
+                    from += match part.used {
+                        64.. => gather.columns::<64>(range.clone(), part, fetch, tile, out),
+                        33.. => gather.up_to_twice::<32>(range.clone(), part, fetch, out),
+                        32 => gather.columns::<32>(range.clone(), part, fetch, tile, out),
+                        17.. => gather.up_to_twice::<16>(range.clone(), part, fetch, out),
+                        16 => gather.columns::<16>(range.clone(), part, fetch, tile, out),
+                        9.. => gather.up_to_twice::<8>(range.clone(), part, fetch, out),
+                        8 => gather.columns::<8>(range.clone(), part, fetch, None, out),
+                        5.. => gather.up_to_twice::<4>(range.clone(), part, fetch, out),
+                        4 => gather.columns::<4>(range.clone(), part, fetch, None, out),
+                        3 => gather.up_to_twice::<2>(range.clone(), part, fetch, out),
+                        2 => gather.columns::<2>(range.clone(), part, fetch, None, out),
+                        _ => gather.columns::<1>(range.clone(), part, fetch, None, out),
                     };
                 }
             }
@@ -108,8 +111,6 @@ struct Gather<'a, T> {
     width: usize,
     bias: Option<&'a [T]>,
     add: bool,
-    /// Entries before this one ask for the row of another ahead of them.
-    fetch_until: usize,
 }
 
 /// Columns `from..from + used` of one head.
@@ -121,41 +122,106 @@ struct Part {
 }
 
 impl<T: Float> Gather<'_, T> {
-    /// Up to `B` columns of each output row; returns how many. The sums stay in registers while a row's entries go by. A
-    /// part narrower than B is computed on B values all the same (the others belong to the next row) and stored without
-    /// them.
+    /// `B` columns of each output row; returns how many.
+    ///
+    /// # Safety
+    /// The lengths are as [`gather_rows`] checks them, and `part` has `B` columns within the width.
+    #[inline(always)]
+    unsafe fn columns<const B: usize>(
+        &self,
+        range: Range<usize>,
+        part: Part,
+        fetch: bool,
+        tile: Option<usize>,
+        out: &mut [MaybeUninit<T>],
+    ) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (tile, fetch) {
+                (Some(tile), _) if B >= 16 => self.by_tiles::<B>(range, part, tile, out),
+                (_, true) => self.by_rows::<B, false, true>(range, part, out),
+                (_, false) => self.by_rows::<B, false, false>(range, part, out),
+            }
+        }
+        B
+    }
+
+    /// All columns of a part that has more than `B` and at most twice as many; returns how many. Its first and its last `B` are computed side by
+    /// side, those in the middle twice.
     ///
     /// # Safety
     /// The lengths are as [`gather_rows`] checks them, and `part` lies within the width.
     #[inline(always)]
-    unsafe fn columns<const B: usize>(&self, range: Range<usize>, part: Part, out: &mut [MaybeUninit<T>]) -> usize {
-        let used = part.used.min(B);
+    unsafe fn up_to_twice<const B: usize>(
+        &self,
+        range: Range<usize>,
+        part: Part,
+        fetch: bool,
+        out: &mut [MaybeUninit<T>],
+    ) -> usize {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match fetch {
+                true => self.by_rows::<B, true, true>(range, part, out),
+                false => self.by_rows::<B, true, false>(range, part, out),
+            }
+        }
+        part.used
+    }
+
+    /// What the sums of `B` columns start from.
+    #[inline(always)]
+    fn start<const B: usize>(&self, from: usize) -> [T; B] {
         let mut start = [T::ZERO; B];
         if let Some(bias) = self.bias {
-            start[..used].copy_from_slice(&bias[part.from..part.from + used]);
+            start.copy_from_slice(&bias[from..from + B]);
         }
+        start
+    }
+
+    /// Row by row: the sums stay in registers while a row's entries go by. `FETCH`: rows of `x` are asked for ahead.
+    ///
+    /// # Safety
+    /// As for [`columns`](Self::columns), or of `TWO` as for [`up_to_twice`](Self::up_to_twice).
+    #[inline(always)]
+    unsafe fn by_rows<const B: usize, const TWO: bool, const FETCH: bool>(
+        &self,
+        range: Range<usize>,
+        part: Part,
+        out: &mut [MaybeUninit<T>],
+    ) {
+        let last = if TWO { part.from + part.used - B } else { part.from };
+        let (start, start_last) = (self.start::<B>(part.from), self.start::<B>(last));
         for (i, row) in range.enumerate() {
             // Two sums, so that a product need not wait for the one before it.
-            let (mut even, mut odd) = (start, [T::ZERO; B]);
+            let mut even = (start, start_last);
+            let mut odd = ([T::ZERO; B], [T::ZERO; B]);
             let entries = self.rows.pattern.row(row);
             let (mut k, end) = (entries.start, entries.end);
             // SAFETY: k and k + 1 are entries of the row.
             unsafe {
                 while k + 1 < end {
-                    self.add_entry(k, part, &mut even);
-                    self.add_entry(k + 1, part, &mut odd);
+                    self.add_entry::<B, TWO, FETCH>(k, part, last, &mut even);
+                    self.add_entry::<B, TWO, FETCH>(k + 1, part, last, &mut odd);
                     k += 2;
                 }
                 if k < end {
-                    self.add_entry(k, part, &mut even);
+                    self.add_entry::<B, TWO, FETCH>(k, part, last, &mut even);
                 }
             }
             for b in 0..B {
-                even[b] += odd[b];
+                even.0[b] += odd.0[b];
+                even.1[b] += odd.1[b];
             }
-            store(&even[..used], self.add, &mut out[i * self.width + part.from..][..used]);
+            let out = &mut out[i * self.width..(i + 1) * self.width];
+            if TWO {
+                // What both have is the second's to write.
+                store(&even.0[..last - part.from], self.add, &mut out[part.from..last]);
+                store(&even.1, self.add, &mut out[last..last + B]);
+            } else {
+                store(&even.0, self.add, &mut out[part.from..part.from + B]);
+            }
         }
-        used
     }
 
     /// The same to the last bit, tile by tile of `x`: the entries of a row up to the end of a tile, then those of the next row, and the two
@@ -164,19 +230,14 @@ impl<T: Float> Gather<'_, T> {
     /// # Safety
     /// As for [`columns`](Self::columns).
     #[inline(always)]
-    unsafe fn columns_by_tiles<const B: usize>(
+    unsafe fn by_tiles<const B: usize>(
         &self,
         range: Range<usize>,
         part: Part,
         tile: usize,
         out: &mut [MaybeUninit<T>],
-    ) -> usize {
-        let used = part.used.min(B);
-        let mut start = [T::ZERO; B];
-        if let Some(bias) = self.bias {
-            start[..used].copy_from_slice(&bias[part.from..part.from + used]);
-        }
-        let (pattern, near) = (self.rows.pattern, Self { fetch_until: 0, ..*self });
+    ) {
+        let (pattern, start) = (self.rows.pattern, self.start::<B>(part.from));
         let at_once = (SUM_BYTES / (2 * B * size_of::<T>())).min(range.len()).max(1);
         let mut sums = vec![[[T::ZERO; B]; 2]; at_once];
         let mut next = vec![0; at_once];
@@ -199,16 +260,16 @@ impl<T: Float> Gather<'_, T> {
                     // SAFETY: k and k + 1 are entries of the row.
                     unsafe {
                         if (k - entries.start) % 2 == 1 && k < stop {
-                            near.add_entry(k, part, &mut odd);
+                            self.add_columns(k, part.head, part.from, &mut odd);
                             k += 1;
                         }
                         while k + 1 < stop {
-                            near.add_entry(k, part, &mut even);
-                            near.add_entry(k + 1, part, &mut odd);
+                            self.add_columns(k, part.head, part.from, &mut even);
+                            self.add_columns(k + 1, part.head, part.from, &mut odd);
                             k += 2;
                         }
                         if k < stop {
-                            near.add_entry(k, part, &mut even);
+                            self.add_columns(k, part.head, part.from, &mut even);
                         }
                     }
                     (sums[i], next[i]) = ([even, odd], stop);
@@ -219,30 +280,54 @@ impl<T: Float> Gather<'_, T> {
                     even[b] += odd[b];
                 }
                 let at = (row - range.start) * self.width + part.from;
-                store(&even[..used], self.add, &mut out[at..at + used]);
+                store(even, self.add, &mut out[at..at + B]);
             }
         }
-        used
     }
 
-    /// Adds entry `k`'s product to `sum`.
+    /// Adds entry `k`'s products to the sums of `B` columns and, of `TWO`, of the `B` from `last` on.
     ///
     /// # Safety
-    /// As for [`columns`](Self::columns); `k` is an entry of the pattern.
+    /// As for [`by_rows`](Self::by_rows); `k` is an entry of the pattern, and `last + B` within the width.
     #[inline(always)]
-    unsafe fn add_entry<const B: usize>(&self, k: usize, part: Part, sum: &mut [T; B]) {
+    unsafe fn add_entry<const B: usize, const TWO: bool, const FETCH: bool>(
+        &self,
+        k: usize,
+        part: Part,
+        last: usize,
+        sums: &mut ([T; B], [T; B]),
+    ) {
         let indices = self.rows.pattern.indices();
-        if B >= 16 && k < self.fetch_until {
-            prefetch::<T, B>(self.x, indices[k + AHEAD] as usize * self.width + part.from);
-        }
-        // SAFETY: k is an entry and its column is below num_cols, so the row of x is there; a read past the end is cut.
+        // SAFETY: k is an entry and its column is below num_cols, so the row of x is there.
         unsafe {
-            let at = *indices.get_unchecked(k) as usize * self.width + part.from;
-            let value = *self.rows.values.get_unchecked(k * self.rows.heads + part.head);
-            let from: [T; B] = if at + B <= self.x.len() { read(self.x, at) } else { cut(&self.x[at..]) };
-            for b in 0..B {
-                sum[b] = value.mul_add(from[b], sum[b]);
+            if FETCH {
+                let next = *indices.get_unchecked((k + AHEAD).min(indices.len() - 1)) as usize * self.width;
+                prefetch::<T, B>(self.x, next + part.from);
+                if TWO {
+                    prefetch::<T, B>(self.x, next + last);
+                }
             }
+            self.add_columns(k, part.head, part.from, &mut sums.0);
+            if TWO {
+                self.add_columns(k, part.head, last, &mut sums.1);
+            }
+        }
+    }
+
+    /// Adds entry `k`'s products to the sums of `B` columns.
+    ///
+    /// # Safety
+    /// `k` is an entry of the pattern, and `from + B` within the width.
+    #[inline(always)]
+    unsafe fn add_columns<const B: usize>(&self, k: usize, head: usize, from: usize, sum: &mut [T; B]) {
+        // SAFETY: k is an entry and its column is below num_cols, so the row of x is there.
+        let (value, x): (T, [T; B]) = unsafe {
+            let column = *self.rows.pattern.indices().get_unchecked(k) as usize;
+            let value = *self.rows.values.get_unchecked(k * self.rows.heads + head);
+            (value, read(self.x, column * self.width + from))
+        };
+        for b in 0..B {
+            sum[b] = value.mul_add(x[b], sum[b]);
         }
     }
 
@@ -251,13 +336,14 @@ impl<T: Float> Gather<'_, T> {
     /// # Safety
     /// As for [`columns`](Self::columns), with eight heads and 64 columns.
     #[inline(always)]
-    unsafe fn eight_heads(&self, range: Range<usize>, out: &mut [MaybeUninit<T>]) {
+    unsafe fn eight_heads(&self, range: Range<usize>, fetch: bool, out: &mut [MaybeUninit<T>]) {
         const WIDTH: usize = HEADS * HEAD_WIDTH;
         let indices = self.rows.pattern.indices();
+        let fetch_until = if fetch { indices.len().saturating_sub(AHEAD) } else { 0 };
         for (i, row) in range.enumerate() {
             let mut sum: [T; WIDTH] = self.bias.map_or([T::ZERO; WIDTH], cut);
             for k in self.rows.pattern.row(row) {
-                if k < self.fetch_until {
+                if k < fetch_until {
                     prefetch::<T, WIDTH>(self.x, indices[k + AHEAD] as usize * WIDTH);
                 }
                 // SAFETY: k is an entry, with eight values, and its column's row of x has 64.
@@ -624,6 +710,44 @@ mod tests {
         (Pattern::new(num_cols as usize, offsets, indices), values)
     }
 
+    fn written(out: Vec<MaybeUninit<f32>>) -> Vec<u32> {
+        // SAFETY: values were there from the start.
+        out.into_iter().map(|value| unsafe { value.assume_init() }.to_bits()).collect()
+    }
+
+    /// Every width has its own way through the blocks; to the last bit all are two running sums for each number.
+    #[test]
+    fn every_width_is_two_running_sums() {
+        let (pattern, _) = rows(71, false);
+        for (heads, width) in
+            (1..=70).chain([80, 100, 127, 130]).map(|width| (1, width)).chain([(2, 14), (3, 9), (8, 64)])
+        {
+            let values: Vec<f32> = (0..pattern.num_entries() * heads).map(|k| (k as f32 * 0.7).sin()).collect();
+            let x: Vec<f32> = (0..71 * width).map(|i| (i as f32 * 0.3).cos()).collect();
+            let bias: Vec<f32> = (0..width).map(|i| i as f32).collect();
+            let rows = Rows { pattern: &pattern, values: &values, heads };
+            for (add, range) in [(false, 0..9), (true, 2..8)] {
+                let mut out = vec![MaybeUninit::new(0.5); range.len() * width];
+                gather_rows(rows, range.clone(), &x, width, Some(&bias), add, &mut out);
+                let mut expected = Vec::new();
+                for row in range {
+                    for column in 0..width {
+                        let mut sums = [bias[column], 0.0];
+                        for (i, k) in pattern.row(row).enumerate() {
+                            let (value, at) =
+                                (values[k * heads + column / (width / heads)], pattern.indices()[k] as usize);
+                            // Eight heads of eight have one sum, in a loop of their own.
+                            let sum = &mut sums[if heads == HEADS { 0 } else { i % 2 }];
+                            *sum = value.mul_add(x[at * width + column], *sum);
+                        }
+                        expected.push((if add { 0.5 } else { 0.0 } + (sums[0] + sums[1])).to_bits());
+                    }
+                }
+                assert_eq!(written(out), expected, "{heads} heads, {width} wide");
+            }
+        }
+    }
+
     #[test]
     fn tiles_change_no_bit() {
         for (num_cols, sorted) in [(71, true), (71, false), (1, true), (64, false)] {
@@ -633,19 +757,15 @@ mod tests {
                 let x: Vec<f32> = (0..num_cols as usize * width).map(|i| (i as f32 * 0.3).cos()).collect();
                 let bias: Vec<f32> = (0..width).map(|i| i as f32).collect();
                 for (add, range) in [(false, 0..9), (true, 2..8), (false, 4..4)] {
-                    let gather = Gather { rows, x: &x, width, bias: Some(&bias), add, fetch_until: 0 };
+                    let gather = Gather { rows, x: &x, width, bias: Some(&bias), add };
                     let part = Part { head: 0, from: 0, used: width };
                     let out = vec![MaybeUninit::new(0.5); range.len() * width];
-                    let written = |out: Vec<MaybeUninit<f32>>| -> Vec<u32> {
-                        // SAFETY: values were there from the start.
-                        out.into_iter().map(|value| unsafe { value.assume_init() }.to_bits()).collect()
-                    };
                     for tile in [1, 3, 32, 1000] {
                         let (mut plain, mut tiled) = (out.clone(), out.clone());
                         // SAFETY: a row of x for each column, and of the result for each row.
                         unsafe {
-                            gather.columns::<16>(range.clone(), part, &mut plain);
-                            gather.columns_by_tiles::<16>(range.clone(), part, tile, &mut tiled);
+                            gather.by_rows::<16, false, false>(range.clone(), part, &mut plain);
+                            gather.by_tiles::<16>(range.clone(), part, tile, &mut tiled);
                         }
                         assert_eq!(written(tiled), written(plain), "{num_cols} columns, {width} wide, tiles of {tile}");
                     }
