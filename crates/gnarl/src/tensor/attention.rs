@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::array::Tensor;
 use super::element::{Float, by_precision};
 use super::fault::{Result, bail};
-use super::kernels;
+use super::kernels::{self, HEAD_WIDTH, HEADS, WIDTH, of_each_column, sums_of_heads};
 use super::pattern::Pattern;
 use super::simd::simd_dispatch;
 use super::tape::{Computed, Gradients, Operation, Sinks, apply};
@@ -199,12 +199,77 @@ impl<T> Heads<'_, T> {
     }
 }
 
+impl<T: Float> Heads<'_, T> {
+    fn is_usual(&self) -> bool {
+        (self.heads, self.dim) == (HEADS, HEAD_WIDTH)
+    }
+
+    /// The row of the other side that an entry names, of the usual heads.
+    #[inline(always)]
+    fn usual_other(&self, k: usize) -> &[T; WIDTH] {
+        &self.cols.as_chunks().0[self.pattern.indices()[k] as usize]
+    }
+
+    /// Scores of a row's entries, of the usual heads.
+    #[inline(always)]
+    fn usual_scores(&self, row: usize, out: &mut [MaybeUninit<T>]) {
+        let attention: &[T; WIDTH] = &self.attention.as_chunks().0[0];
+        let own: &[T; WIDTH] = &self.rows.as_chunks().0[row];
+        for (k, out) in self.pattern.row(row).zip(out.as_chunks_mut::<HEADS>().0) {
+            let other = self.usual_other(k);
+            let mut products = [T::ZERO; WIDTH];
+            for c in 0..WIDTH {
+                products[c] = attention[c].mul_add(leaky(own[c] + other[c], self.slope), T::ZERO);
+            }
+            for (out, sum) in out.iter_mut().zip(sums_of_heads(&products)) {
+                out.write(sum);
+            }
+        }
+    }
+
+    /// Adds the gradients of a row's entries to `sums`, of the usual heads.
+    #[inline(always)]
+    fn usual_grads(&self, row: usize, entry_of: Option<&[u32]>, g: &[T], mut sums: [T; WIDTH]) -> [T; WIDTH] {
+        let attention: &[T; WIDTH] = &self.attention.as_chunks().0[0];
+        let (own, g): (&[T; WIDTH], &[[T; HEADS]]) = (&self.rows.as_chunks().0[row], g.as_chunks().0);
+        for k in self.pattern.row(row) {
+            let other = self.usual_other(k);
+            let g = of_each_column(&g[entry_of.map_or(k, |map| map[k] as usize)]);
+            for c in 0..WIDTH {
+                let d = if own[c] + other[c] > T::ZERO { g[c] } else { g[c] * self.slope };
+                sums[c] = d.mul_add(attention[c], sums[c]);
+            }
+        }
+        sums
+    }
+
+    /// Adds the gradients of a row's entries to the attention vectors' sums, of the usual heads.
+    #[inline(always)]
+    fn usual_attention_grads(&self, row: usize, g: &[T], mut sums: [T; WIDTH]) -> [T; WIDTH] {
+        let (own, g): (&[T; WIDTH], &[[T; HEADS]]) = (&self.rows.as_chunks().0[row], g.as_chunks().0);
+        for k in self.pattern.row(row) {
+            let other = self.usual_other(k);
+            let g = of_each_column(&g[k]);
+            for c in 0..WIDTH {
+                sums[c] = g[c].mul_add(leaky(own[c] + other[c], self.slope), sums[c]);
+            }
+        }
+        sums
+    }
+}
+
 simd_dispatch! {
     /// The scores of a block of rows: `heads` values an entry.
     fn score_rows<T: Float>(h: Heads<'_, T>, range: Range<usize>, out: &mut [MaybeUninit<T>]) {
         let width = h.width();
         let mut slot = 0;
         for row in range {
+            if h.is_usual() {
+                let end = slot + h.pattern.row(row).len() * HEADS;
+                h.usual_scores(row, &mut out[slot..end]);
+                slot = end;
+                continue;
+            }
             let r = &h.rows[row * width..(row + 1) * width];
             for k in h.pattern.row(row) {
                 kernels::prefetch_row(h.cols, h.pattern, k, width);
@@ -233,6 +298,10 @@ simd_dispatch! {
         let width = h.width();
         for (i, row) in range.enumerate() {
             let out = begun(&mut out[i * width..(i + 1) * width], add);
+            if h.is_usual() && let Ok(sums) = <&mut [T; WIDTH]>::try_from(&mut *out) {
+                *sums = h.usual_grads(row, entry_of, g, *sums);
+                continue;
+            }
             let own = &h.rows[row * width..(row + 1) * width];
             for k in h.pattern.row(row) {
                 kernels::prefetch_row(h.cols, h.pattern, k, width);
@@ -256,6 +325,12 @@ simd_dispatch! {
     /// Adds `Σ_k g_k · LeakyReLU(r + c)` over a block of rows: the gradient to the attention vectors.
     fn attention_grad_rows<T: Float>(h: Heads<'_, T>, range: Range<usize>, g: &[T], out: &mut [T]) {
         let width = h.width();
+        if h.is_usual() && let Ok(sums) = <&mut [T; WIDTH]>::try_from(&mut *out) {
+            for row in range {
+                *sums = h.usual_attention_grads(row, g, *sums);
+            }
+            return;
+        }
         for row in range {
             let r = &h.rows[row * width..(row + 1) * width];
             for k in h.pattern.row(row) {

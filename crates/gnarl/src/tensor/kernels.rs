@@ -35,7 +35,7 @@ impl<T: Float> Rows<'_, T> {
 /// Half of a core's own cache, which is a megabyte on most machines of today. What fits is not fetched ahead: asking costs more than waiting.
 const NEAR_BYTES: usize = 512 << 10;
 /// From so many entries a row on the processor itself looks far enough ahead.
-const LONG_ROW: usize = 40;
+const LONG_ROW: usize = 20;
 /// Entries that a row must have in a tile for its sums to be put down and taken up again for less than is won.
 const TILE_ENTRIES: usize = 64;
 /// Sums that are kept from tile to tile at once.
@@ -58,8 +58,8 @@ simd_dispatch! {
         assert_eq!(x.len(), rows.pattern.num_cols() * width, "a row of x for each column");
         assert_eq!(out.len(), range.len() * width, "a row of the result for each row");
         assert!(bias.is_none_or(|bias| bias.len() == width), "a bias for each column");
-        let near = rows.pattern.num_cols() * width * size_of::<T>() <= NEAR_BYTES;
-        let fetch = !near && rows.pattern.num_entries() < LONG_ROW * rows.pattern.num_rows();
+        let far = size_of_val(x) > NEAR_BYTES;
+        let fetch = far && rows.pattern.num_entries() < LONG_ROW * rows.pattern.num_rows();
         let gather = Gather { rows, x, width, bias, add };
         let head_width = width / rows.heads;
         // SAFETY: the lengths were just checked, and every part lies within the width.
@@ -99,9 +99,29 @@ pub(crate) fn gather_rows_over<T: Float>(rows: Rows<'_, T>, range: Range<usize>,
     gather_rows(rows, range, x, width, None, false, out);
 }
 
-/// Eight heads of eight are what attention layers usually have: they get a loop of their own.
-const HEADS: usize = 8;
-const HEAD_WIDTH: usize = 8;
+/// Eight heads of eight are what attention layers usually have: they get loops of their own, over all their columns in one go and with bounds
+/// that the compiler knows, so that sums stay in registers.
+pub(crate) const HEADS: usize = 8;
+pub(crate) const HEAD_WIDTH: usize = 8;
+pub(crate) const WIDTH: usize = HEADS * HEAD_WIDTH;
+
+/// A head's value for each of its columns.
+#[inline(always)]
+pub(crate) fn of_each_column<T: Float>(values: &[T; HEADS]) -> [T; WIDTH] {
+    std::array::from_fn(|c| values[c / HEAD_WIDTH])
+}
+
+/// The sum of each head's columns, one after the other; all heads side by side.
+#[inline(always)]
+pub(crate) fn sums_of_heads<T: Float>(products: &[T; WIDTH]) -> [T; HEADS] {
+    let mut sums = [T::ZERO; HEADS];
+    for c in 0..HEAD_WIDTH {
+        for head in 0..HEADS {
+            sums[head] += products[head * HEAD_WIDTH + c];
+        }
+    }
+    sums
+}
 
 /// The arguments of [`gather_rows`].
 #[derive(Clone, Copy)]
@@ -337,7 +357,6 @@ impl<T: Float> Gather<'_, T> {
     /// As for [`columns`](Self::columns), with eight heads and 64 columns.
     #[inline(always)]
     unsafe fn eight_heads(&self, range: Range<usize>, fetch: bool, out: &mut [MaybeUninit<T>]) {
-        const WIDTH: usize = HEADS * HEAD_WIDTH;
         let indices = self.rows.pattern.indices();
         let fetch_until = if fetch { indices.len().saturating_sub(AHEAD) } else { 0 };
         for (i, row) in range.enumerate() {
@@ -350,10 +369,9 @@ impl<T: Float> Gather<'_, T> {
                 let (values, from): ([T; HEADS], [T; WIDTH]) = unsafe {
                     (read(self.rows.values, k * HEADS), read(self.x, *indices.get_unchecked(k) as usize * WIDTH))
                 };
-                for head in 0..HEADS {
-                    for c in head * HEAD_WIDTH..(head + 1) * HEAD_WIDTH {
-                        sum[c] = values[head].mul_add(from[c], sum[c]);
-                    }
+                let values = of_each_column(&values);
+                for c in 0..WIDTH {
+                    sum[c] = values[c].mul_add(from[c], sum[c]);
                 }
             }
             store(&sum, self.add, &mut out[i * WIDTH..(i + 1) * WIDTH]);
@@ -441,6 +459,13 @@ simd_dispatch! {
             for k in pattern.row(row) {
                 prefetch_row(b, pattern, k, width);
                 let b = &b[pattern.indices()[k] as usize * width..][..width];
+                if let (HEADS, Some((a, _)), Some((b, _))) = (heads, a.split_first_chunk(), b.split_first_chunk())
+                    && width == WIDTH
+                {
+                    store(&inner_products_of_heads(a, b), add, &mut out[slot..slot + HEADS]);
+                    slot += HEADS;
+                    continue;
+                }
                 for head in 0..heads {
                     let columns = head * head_width..(head + 1) * head_width;
                     store(&[inner_product(&a[columns.clone()], &b[columns])], add, &mut out[slot..slot + 1]);
@@ -449,6 +474,16 @@ simd_dispatch! {
             }
         }
     }
+}
+
+/// The inner product of each head.
+#[inline(always)]
+fn inner_products_of_heads<T: Float>(a: &[T; WIDTH], b: &[T; WIDTH]) -> [T; HEADS] {
+    let mut products = [T::ZERO; WIDTH];
+    for c in 0..WIDTH {
+        products[c] = a[c] * b[c];
+    }
+    sums_of_heads(&products)
 }
 
 /// Columns of rows for [`pair_products`] come in so many at a time.
