@@ -480,6 +480,7 @@ mod examples {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tensor::Var;
     use crate::tensor::testing::{check_gradients, random, random_pattern};
 
     #[test]
@@ -515,5 +516,36 @@ mod tests {
         });
         let inputs = [off_kink(&[5, 6], 0.0, 8), off_kink(&[4, 6], 0.2, 9), random(&[2, 3], 10)];
         check_gradients(&inputs, |v| gatv2_scores(p, &v[0], &v[1], &v[2], 0.2));
+        let usual = [off_kink(&[5, WIDTH], 0.0, 11), off_kink(&[4, WIDTH], 0.2, 12), random(&[HEADS, HEAD_WIDTH], 13)];
+        check_gradients(&usual, |v| gatv2_scores(p, &v[0], &v[1], &v[2], 0.2));
+    }
+
+    /// Eight heads of eight go another way than all others, to the same bits: a head more, which nobody asks, shows that one.
+    #[test]
+    fn the_usual_heads_are_like_others() {
+        let op = random_pattern(9, 7, 0.5, 14);
+        let (r, c) = (random(&[9, WIDTH + HEAD_WIDTH], 15), random(&[7, WIDTH + HEAD_WIDTH], 16));
+        let attention = random(&[HEADS + 1, HEAD_WIDTH], 17);
+        let asked = random(&[op.pattern().num_entries(), HEADS], 18);
+        let of = |heads: usize| {
+            let variables = [
+                Var::from_tensor(&r.narrow(1, 0, heads * HEAD_WIDTH).unwrap()).unwrap(),
+                Var::from_tensor(&c.narrow(1, 0, heads * HEAD_WIDTH).unwrap()).unwrap(),
+                Var::from_tensor(&attention.narrow(0, 0, heads).unwrap()).unwrap(),
+            ];
+            let [r, c, a] = &variables;
+            let scores = gatv2_scores(op.pattern(), r, c, a, 0.2).unwrap().narrow(1, 0, HEADS).unwrap();
+            let grads = (&scores * &asked).unwrap().sum_all().unwrap().backward().unwrap();
+            let grad = |at: usize| grads.get(&variables[at]).unwrap();
+            let flat = |tensor: Tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            [
+                flat(scores),
+                flat(grad(0).narrow(1, 0, WIDTH).unwrap()),
+                flat(grad(1).narrow(1, 0, WIDTH).unwrap()),
+                flat(grad(2).narrow(0, 0, HEADS).unwrap()),
+            ]
+        };
+        let bits = |values: [Vec<f32>; 4]| values.map(|part| part.into_iter().map(f32::to_bits).collect::<Vec<_>>());
+        assert_eq!(bits(of(HEADS)), bits(of(HEADS + 1)));
     }
 }
