@@ -627,6 +627,11 @@ fn many_tables_share_cells_and_are_put_together_from_parts() {
     assert_eq!(with_stored(&TOY, &short, &from_short).unwrap().cells_stored, 2);
     let pair = |report: &Report| report.rows[1].cells[0].minus("MLP").unwrap().paired.unwrap().mean;
     assert!((pair(&from_short) - pair(&whole[0])).abs() < 1e-3);
+    // What they took says how long the other columns would take.
+    let unknown = Settings { columns: Vec::new(), ..settings(&dir.path().join("unknown-out")) };
+    assert_eq!(dry_run(&[&TOY], &Settings { runs: 2, ..unknown }).unwrap().seconds_left, None);
+    let planned = dry_run(&[&TOY], &Settings { columns: Vec::new(), ..short.clone() }).unwrap();
+    assert!(planned.done == 2 && planned.seconds_left > Some(0.0), "{planned:?}");
     // Other runs are other figures.
     let more = reproduce(&TOY, &Settings { runs: 3, ..short }, &watch).unwrap();
     assert_eq!(more.rows[0].cells[0].ours.as_ref().unwrap().runs.len(), 3);

@@ -754,9 +754,10 @@ mod tests {
     #[test]
     fn every_width_is_two_running_sums() {
         let (pattern, _) = rows(71, false);
-        for (heads, width) in
-            (1..=70).chain([80, 100, 127, 130]).map(|width| (1, width)).chain([(2, 14), (3, 9), (8, 64)])
-        {
+        // An interpreter takes a second for each.
+        let step = if cfg!(miri) { 9 } else { 1 };
+        let widths = (1..=70).step_by(step).chain([80, 100, 127, 130]).map(|width| (1, width));
+        for (heads, width) in widths.chain([(2, 14), (3, 9), (8, 64)]) {
             let values: Vec<f32> = (0..pattern.num_entries() * heads).map(|k| (k as f32 * 0.7).sin()).collect();
             let x: Vec<f32> = (0..71 * width).map(|i| (i as f32 * 0.3).cos()).collect();
             let bias: Vec<f32> = (0..width).map(|i| i as f32).collect();
@@ -788,7 +789,8 @@ mod tests {
         for (num_cols, sorted) in [(71, true), (71, false), (1, true), (64, false)] {
             let (pattern, values) = rows(num_cols, sorted);
             let rows = Rows { pattern: &pattern, values: &values, heads: 1 };
-            for width in [16, 33, 64, 80] {
+            let widths: &[usize] = if cfg!(miri) { &[33] } else { &[16, 33, 64, 80] };
+            for &width in widths {
                 let x: Vec<f32> = (0..num_cols as usize * width).map(|i| (i as f32 * 0.3).cos()).collect();
                 let bias: Vec<f32> = (0..width).map(|i| i as f32).collect();
                 for (add, range) in [(false, 0..9), (true, 2..8), (false, 4..4)] {

@@ -3,7 +3,7 @@
 //! Run `i` of every cell of a column takes the same split and the same seed, so the rows of a table can be compared run
 //! by run. A dataset that is not there leaves a hole, a cell that fails leaves its message; neither ends the rest.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -260,7 +260,7 @@ impl Cells {
             let mut of: Vec<usize> = planned.iter().map(|planned| planned.cell).filter(|&at| open[at]).collect();
             of.sort_unstable();
             of.dedup();
-            of.into_iter().map(|at| work(&self.configs[at])).sum::<f64>()
+            of.into_iter().map(|at| Amount::of(&self.configs[at]).work).sum::<f64>()
         };
         let mut tables: Vec<(f64, usize)> = self.plans.iter().map(|plans| needs(plans)).zip(0..).collect();
         tables.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -482,7 +482,8 @@ impl<'a> Sources<'a> {
 }
 
 /// Judges the time left by cells that were timed, now or by earlier runs: seconds for the entries touched in an epoch, times width, epochs and
-/// runs, of the same kind of work where there are any.
+/// runs, of the same kind of work where there are any, and most by those on a dataset of about the same size: of a small one, most of a step is not
+/// its entries.
 struct Clock {
     total: usize,
     reused: usize,
@@ -493,22 +494,56 @@ struct Clock {
 
 struct Tally {
     done: usize,
-    /// Seconds and work of the cells of each kind that were timed.
-    timed: HashMap<&'static str, (f64, f64)>,
-    /// Work of each kind that is left.
-    left: HashMap<&'static str, f64>,
+    /// Seconds of the cells of each kind that were timed, beside what was done. Summed in an order, so that rounding is the same each time.
+    timed: BTreeMap<&'static str, Vec<(f64, Amount)>>,
+    /// What is left of each kind.
+    left: BTreeMap<&'static str, Vec<Amount>>,
+}
+
+/// How much a cell has to do.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Amount {
+    /// Entries of its dataset.
+    size: f64,
+    /// Times what is done with each.
+    work: f64,
+}
+
+impl Amount {
+    fn of(config: &CellConfig) -> Self {
+        let size = registry::get(&config.dataset).map_or(1.0, |entry| {
+            (entry.expected.nodes + 2 * entry.expected.undirected_edges.unwrap_or(entry.expected.nodes)) as f64
+        });
+        Self { size, work: size * config.work.effort() }
+    }
+
+    /// How much the pace of another says about this one's: a tenth for a dataset about twice as large.
+    fn nearness(&self, other: &Self) -> f64 {
+        1.0 / (0.05 + (self.size / other.size).ln().powi(2))
+    }
 }
 
 impl Clock {
     fn new(cells: &Cells) -> Self {
-        let mut tally = Tally { done: 0, timed: HashMap::new(), left: HashMap::new() };
+        let mut tally = Tally { done: 0, timed: BTreeMap::new(), left: BTreeMap::new() };
         for &at in &cells.open {
-            *tally.left.entry(cells.configs[at].work.kind()).or_default() += work(&cells.configs[at]);
+            let config = &cells.configs[at];
+            tally.left.entry(config.work.kind()).or_default().push(Amount::of(config));
         }
         for (config, outcome) in cells.configs.iter().zip(&cells.outcomes) {
-            if let Some(outcome) = outcome {
-                tally.time(config, outcome);
+            if let Some(Outcome::Measured(measured)) = outcome {
+                tally.time(config, measured);
             }
+        }
+        // Figures that are kept in short were timed, too; a cell of several tables once.
+        let mut in_short: BTreeMap<usize, &Measured> = BTreeMap::new();
+        for planned in cells.plans.iter().flatten().filter(|planned| cells.outcomes[planned.cell].is_none()) {
+            if let Some(kept) = &planned.kept {
+                in_short.entry(planned.cell).or_insert(kept);
+            }
+        }
+        for (cell, kept) in in_short {
+            tally.time(&cells.configs[cell], kept);
         }
         let workers = rayon::current_num_threads().min(cells.open.len()).max(1);
         let (total, stale) = (cells.configs.len(), cells.stale);
@@ -519,10 +554,15 @@ impl Clock {
     fn advance(&self, config: &CellConfig, outcome: &Outcome) -> Progress {
         let mut tally = lock(&self.tally);
         tally.done += 1;
-        if let Some(left) = tally.left.get_mut(config.work.kind()) {
-            *left = (*left - work(config)).max(0.0);
+        let amount = Amount::of(config);
+        if let Some(left) = tally.left.get_mut(config.work.kind())
+            && let Some(at) = left.iter().position(|open| *open == amount)
+        {
+            left.remove(at);
         }
-        tally.time(config, outcome);
+        if let Outcome::Measured(measured) = outcome {
+            tally.time(config, measured);
+        }
         drop(tally);
         self.progress()
     }
@@ -536,37 +576,38 @@ impl Clock {
 }
 
 impl Tally {
-    fn time(&mut self, config: &CellConfig, outcome: &Outcome) {
-        if let Outcome::Measured(measured) = outcome {
-            let (seconds, done) = self.timed.entry(config.work.kind()).or_default();
-            *seconds += measured.seconds;
-            *done += work(config);
+    fn time(&mut self, config: &CellConfig, measured: &Measured) {
+        let amount = Amount::of(config);
+        if amount.work > 0.0 {
+            self.timed.entry(config.work.kind()).or_default().push((measured.seconds, amount));
         }
     }
 
-    /// One after another; `None` where nothing was timed yet.
+    /// One after another; `None` where nothing was timed yet that tells.
     fn seconds_left(&self) -> Option<f64> {
-        // What is computed once takes longer for its effort than what is trained, and says nothing about it.
-        let trained = self.timed.iter().filter(|(kind, _)| **kind != Work::PROPERTY);
-        let all = trained.fold((0.0, 0.0), |sum, (_, timed)| (sum.0 + timed.0, sum.1 + timed.1));
-        let pace = |kind: &&'static str| self.timed.get(*kind).copied().filter(|timed| timed.1 > 0.0).unwrap_or(all);
-        let of = |(kind, left): (&&'static str, &f64)| {
-            let (seconds, done) = pace(kind);
-            left * seconds / done
-        };
-        // Summed in order: a map has none, and rounding would show.
-        let mut kinds: Vec<_> = self.left.iter().collect();
-        kinds.sort_unstable_by_key(|(kind, _)| **kind);
-        let known = |(kind, left): &(&&'static str, &f64)| **left == 0.0 || pace(kind).1 > 0.0;
-        kinds.iter().all(known).then(|| kinds.into_iter().filter(|(_, left)| **left > 0.0).map(of).sum())
+        let mut sum = 0.0;
+        for (kind, left) in self.left.iter().filter(|(_, left)| !left.is_empty()) {
+            let timed: Vec<&(f64, Amount)> = match self.timed.get(kind) {
+                Some(timed) => timed.iter().collect(),
+                // What is computed once takes longer for its effort than what is trained, and says nothing about it.
+                None => self.timed.iter().filter(|(kind, _)| **kind != Work::PROPERTY).flat_map(|(_, t)| t).collect(),
+            };
+            if timed.is_empty() {
+                return None;
+            }
+            sum += left.iter().map(|amount| judged(amount, &timed)).sum::<f64>();
+        }
+        Some(sum)
     }
 }
 
-fn work(config: &CellConfig) -> f64 {
-    let size = registry::get(&config.dataset).map_or(1.0, |entry| {
-        (entry.expected.nodes + 2 * entry.expected.undirected_edges.unwrap_or(entry.expected.nodes)) as f64
+/// Seconds that a cell would take at the pace of those that were timed.
+fn judged(amount: &Amount, timed: &[&(f64, Amount)]) -> f64 {
+    let (seconds, work) = timed.iter().fold((0.0, 0.0), |(seconds, work), (took, of)| {
+        let nearness = amount.nearness(of);
+        (seconds + nearness * took, work + nearness * of.work)
     });
-    size * config.work.effort()
+    amount.work * seconds / work
 }
 
 /// A worker that panicked has left nothing half done: what the lock guards is replaced whole.
