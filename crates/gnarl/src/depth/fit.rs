@@ -68,7 +68,7 @@ impl Choices {
         theta
     }
 
-    /// Adds an item's gradient and negative second derivative.
+    /// Adds an item's gradient and negative second derivative, of which the lower half is all that is read.
     fn add_derivatives(&self, i: usize, theta: &[f64], gradient: &mut [f64], curvature: &mut [f64]) {
         let (x, width) = (self.item(i), self.width);
         let p = softmax(&scores(x, theta));
@@ -83,7 +83,7 @@ impl Choices {
             for (a, line) in curvature.chunks_exact_mut(width).enumerate() {
                 let scale = p * centred[a];
                 if scale != 0.0 {
-                    line.iter_mut().zip(&centred).for_each(|(h, c)| *h += scale * c);
+                    line[..=a].iter_mut().zip(&centred).for_each(|(h, c)| *h += scale * c);
                 }
             }
         }
@@ -164,7 +164,7 @@ fn log_softmax_at(scores: &[f64], at: usize) -> f64 {
     scores[at] - top - scores.iter().map(|s| (s - top).exp()).sum::<f64>().ln()
 }
 
-/// Solves `matrix · x = rhs` for a symmetric positive definite matrix (row-major); `None` where it is not.
+/// Solves `matrix · x = rhs` for a symmetric positive definite matrix (row-major, the lower half is enough); `None` where it is not.
 fn solve_positive(mut matrix: Vec<f64>, mut rhs: Vec<f64>) -> Option<Vec<f64>> {
     let n = rhs.len();
     for j in 0..n {

@@ -16,7 +16,7 @@ use gnarl_graph::{DenseMatrix, Graph};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::crf::{Crf, Neighbourhood};
+use super::crf::{Crf, Draws, Neighbourhood};
 use super::trial::Trial;
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
@@ -151,16 +151,21 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
+/// A graph with each of its edges at a chance of its own.
+pub(super) fn thinned(graph: &Graph, chances: &[f64], rng: &mut Rng) -> Result<(Graph, f64)> {
+    let is_left_out = |(_, chance): &((u32, u32), &f64)| rng.random::<f64>() >= **chance;
+    let left_out: Vec<(u32, u32)> = graph.edges().zip(chances).filter(is_left_out).map(|(e, _)| e).collect();
+    Ok((graph.remove_edges(&left_out)?, 1.0))
+}
+
 impl Neighbourhood for CleanEdges {
     fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
-        let Some(chances) = self.chances(centre, answer) else { return Ok(None) };
-        let left_out: Vec<(u32, u32)> = centre
-            .edges()
-            .zip(&chances)
-            .filter(|(_, chance)| rng.random::<f64>() >= **chance)
-            .map(|(e, _)| e)
-            .collect();
-        Ok(Some((centre.remove_edges(&left_out)?, 1.0)))
+        self.around(centre, answer)?(rng)
+    }
+
+    fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+        let chances = self.chances(centre, answer);
+        Ok(Box::new(move |rng| chances.as_deref().map(|chances| thinned(centre, chances, rng)).transpose()))
     }
 }
 

@@ -16,7 +16,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::balls::dense_features;
-use super::crf::{Crf, Neighbourhood};
+use super::crf::{Crf, Draws, Neighbourhood};
 use super::trial::Trial;
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
@@ -212,11 +212,11 @@ fn spread_around_zero(entries: impl Iterator<Item = f64>, count: usize) -> f64 {
     *median / 0.674_489_750_196_081_7
 }
 
-/// How much more likely an entry is not zero than zero, and its value if it is not, as functions of what is seen.
+/// How much more likely an entry is zero than not, and its value if it is not, as functions of what is seen.
 struct Table {
     from: f64,
     step: f64,
-    /// Logarithm of the likelihood ratio, and mean value, cell by cell.
+    /// The likelihood ratio, and mean value, cell by cell.
     cells: Vec<(f64, f64)>,
 }
 
@@ -234,7 +234,7 @@ impl Table {
                 ratio += weight;
                 mean += weight * v;
             }
-            (largest + ratio.ln(), mean / ratio)
+            ((-(largest + ratio.ln())).exp(), mean / ratio)
         };
         Self { from, step, cells: (0..CELLS).map(cell).collect() }
     }
@@ -246,7 +246,11 @@ impl Table {
 }
 
 impl Neighbourhood for CleanFeatures {
-    fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+        self.around(centre, answer)?(rng)
+    }
+
+    fn around<'a>(&'a self, centre: &'a Graph, _: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
         let Some(features) = centre.features() else {
             return Err(Error::Graph(gnarl_graph::Error::argument("clean features", "the graph has no features")));
         };
@@ -256,17 +260,27 @@ impl Neighbourhood for CleanFeatures {
         }
         let noise = self.noise(features);
         if noise <= f64::from(f32::EPSILON) || self.trusted.is_some_and(|trusted| noise > BEYOND * trusted) {
-            return Ok(None);
+            return Ok(Box::new(|_| Ok(None)));
         }
         let seen = dense_features(centre)?;
         let (low, high) = seen.data().iter().fold((0f32, 0f32), |(low, high), &x| (low.min(x), high.max(x)));
         let table = Table::new(&self.values, noise, f64::from(low), f64::from(high));
+        Ok(Box::new(move |rng| {
+            let drawn = self.drawn(&seen, &table, rng)?;
+            Ok(Some((centre.clone().with_features(Features::Sparse(drawn))?, 1.0)))
+        }))
+    }
+}
+
+impl CleanFeatures {
+    /// Features that may be below those that are seen.
+    fn drawn(&self, seen: &DenseMatrix<f32>, table: &Table, rng: &mut Rng) -> Result<CsrMatrix<f32>> {
         let (mut offsets, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());
         for i in 0..seen.num_rows() {
             let start = values.len();
             for (c, (&x, odds)) in seen.row(i).iter().zip(&self.odds).enumerate() {
-                let (log_ratio, value) = table.at(f64::from(x));
-                let chance = 1.0 / (1.0 + (-log_ratio).exp() / odds);
+                let (against, value) = table.at(f64::from(x));
+                let chance = 1.0 / (1.0 + against / odds);
                 if chance > NEVER && rng.random::<f64>() < chance {
                     columns.push(c as u32);
                     values.push(value as f32);
@@ -279,8 +293,7 @@ impl Neighbourhood for CleanFeatures {
             }
             offsets.push(values.len() as u64);
         }
-        let drawn = CsrMatrix::new(seen.num_cols(), offsets, columns, values)?;
-        Ok(Some((centre.clone().with_features(Features::Sparse(drawn))?, 1.0)))
+        Ok(CsrMatrix::new(seen.num_cols(), offsets, columns, values)?)
     }
 }
 

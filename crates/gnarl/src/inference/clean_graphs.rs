@@ -17,10 +17,10 @@ use std::collections::HashSet;
 
 use gnarl_graph::random::{Rng, stream};
 use gnarl_graph::{DenseMatrix, Features, Graph};
-use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::crf::{Crf, Neighbourhood};
+use super::clean_edges::thinned;
+use super::crf::{Crf, Draws, Neighbourhood};
 use super::trial::Trial;
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
@@ -266,12 +266,13 @@ fn with_foreign_edges(graph: &Graph, share: f64, place: usize) -> Result<Graph> 
 }
 
 impl Neighbourhood for CleanGraphs {
-    fn draw(&self, centre: &Graph, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
-        let Some(chances) = self.chances(centre) else { return Ok(None) };
-        let is_left_out = |chance: &f64| rng.random::<f64>() >= *chance;
-        let left_out: Vec<bool> = chances.iter().map(is_left_out).collect();
-        let left_out: Vec<(u32, u32)> = centre.edges().zip(left_out).filter(|(_, out)| *out).map(|(e, _)| e).collect();
-        Ok(Some((centre.remove_edges(&left_out)?, 1.0)))
+    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
+        self.around(centre, answer)?(rng)
+    }
+
+    fn around<'a>(&'a self, centre: &'a Graph, _: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+        let chances = self.chances(centre);
+        Ok(Box::new(move |rng| chances.as_deref().map(|chances| thinned(centre, chances, rng)).transpose()))
     }
 }
 

@@ -19,7 +19,15 @@ pub trait Neighbourhood: Sync {
     /// A neighbour of `centre` and how alike they are, at least zero; `answer` is what the model says of the centre.
     /// `None` where the centre is its own and only neighbour: then the model need not be asked again.
     fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>>;
+
+    /// Draws around one centre, as [`draw`](Self::draw) makes them to the last bit; what they share is found once.
+    fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+        Ok(Box::new(move |rng| self.draw(centre, answer, rng)))
+    }
 }
+
+/// Draws a neighbour of a centre that is settled, and how alike they are.
+pub type Draws<'a, Input = Graph> = Box<dyn Fn(&mut Rng) -> Result<Option<(Input, f64)>> + Sync + 'a>;
 
 /// Settings of the update.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,9 +104,10 @@ impl Crf {
         if updates == 0 || self.sigma == 1.0 {
             return Ok(own);
         }
+        let draw = tree.around(centre, &own)?;
         let around = |i: usize| -> Result<Option<(f64, DenseMatrix<f32>)>> {
             let (path, mut rng) = draws(path, i);
-            let Some((neighbour, alike)) = tree.draw(centre, &own, &mut rng)? else {
+            let Some((neighbour, alike)) = draw(&mut rng)? else {
                 return Ok(None);
             };
             let answer = tree.evaluate(&neighbour)?;
@@ -170,13 +179,8 @@ pub(super) trait Tree: Sync {
     /// The model's answer.
     fn evaluate(&self, input: &Self::Input) -> Result<DenseMatrix<f32>>;
 
-    /// As [`Neighbourhood::draw`].
-    fn draw(
-        &self,
-        centre: &Self::Input,
-        answer: &DenseMatrix<f32>,
-        rng: &mut Rng,
-    ) -> Result<Option<(Self::Input, f64)>>;
+    /// As [`Neighbourhood::around`].
+    fn around<'a>(&'a self, centre: &'a Self::Input, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a, Self::Input>>;
 }
 
 struct ByGraphs<'a> {
@@ -192,8 +196,8 @@ impl Tree for ByGraphs<'_> {
         self.crf.output(self.model.scores(graph)?)
     }
 
-    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
-        self.neighbourhood.draw(centre, answer, rng)
+    fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+        self.neighbourhood.around(centre, answer)
     }
 }
 

@@ -44,7 +44,7 @@ pub use clean_crf::CleanCrf;
 pub use clean_edges::CleanEdges;
 pub use clean_features::CleanFeatures;
 pub use clean_graphs::CleanGraphs;
-pub use crf::{Crf, Neighbourhood};
+pub use crf::{Crf, Draws, Neighbourhood};
 pub use edge_detectors::EdgeDetectors;
 pub use external::External;
 pub use good_at::GoodAt;

@@ -11,7 +11,7 @@ use gnarl_graph::random::Rng;
 use gnarl_graph::{DenseMatrix, Graph};
 
 use super::balls::Similarity;
-use super::crf::{Crf, Neighbourhood, Tree};
+use super::crf::{Crf, Draws, Neighbourhood, Tree};
 use super::{Around, Prior};
 use crate::classifier::{Reduced, WhiteBox, to_matrix};
 use crate::error::Result;
@@ -106,7 +106,13 @@ impl Tree for InSpan<'_> {
         self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &self.propagation, &coordinates)?)?)
     }
 
-    fn draw(&self, centre: &Point, _: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Point, f64)>> {
+    fn around<'a>(&'a self, centre: &'a Point, _: &'a DenseMatrix<f32>) -> Result<Draws<'a, Point>> {
+        Ok(Box::new(move |rng| Ok(Some(self.draw(centre, rng)))))
+    }
+}
+
+impl InSpan<'_> {
+    fn draw(&self, centre: &Point, rng: &mut Rng) -> (Point, f64) {
         let width = self.reduced.dim();
         let mut span = vec![0f32; centre.span.len()];
         let beyond = self.ball.rows_and_beyond(&mut span, rng);
@@ -125,7 +131,7 @@ impl Tree for InSpan<'_> {
         let own = centre.squared_norm;
         let other = own + 2.0 * product + length;
         let alike = self.similarity.of(own + product, own, other);
-        Ok(Some((Point { span, rest, squared_norm: other }, alike)))
+        (Point { span, rest, squared_norm: other }, alike)
     }
 }
 
@@ -145,8 +151,8 @@ impl Tree for Rewired<'_> {
         self.crf.output(to_matrix(&self.model.forward_reduced(self.reduced, &propagation, &self.coordinates)?)?)
     }
 
-    fn draw(&self, centre: &Graph, answer: &DenseMatrix<f32>, rng: &mut Rng) -> Result<Option<(Graph, f64)>> {
-        self.neighbourhood.draw(centre, answer, rng)
+    fn around<'a>(&'a self, centre: &'a Graph, answer: &'a DenseMatrix<f32>) -> Result<Draws<'a>> {
+        self.neighbourhood.around(centre, answer)
     }
 }
 
