@@ -226,8 +226,8 @@ mod tests {
         let rng = &mut stream(1, "alike", 0);
         let (mut short, mut long) = (Vec::new(), Vec::new());
         for _ in 0..600 {
-            let (point, first) = tree.draw(&centre, &none, rng).unwrap().unwrap();
-            short.push([first, tree.draw(&point, &none, rng).unwrap().unwrap().1]);
+            let (point, first) = tree.draw(&centre, rng);
+            short.push([first, tree.draw(&point, rng).1]);
             let (near, first) = ball.draw(&graph, &none, rng).unwrap().unwrap();
             long.push([first, ball.draw(&near, &none, rng).unwrap().unwrap().1]);
         }
