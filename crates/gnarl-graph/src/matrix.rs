@@ -118,14 +118,28 @@ impl<T: Copy> CsrMatrix<T> {
         cols.binary_search(&j).ok().map(|k| values[k])
     }
 
-    /// The same pattern with each value mapped.
-    pub fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> CsrMatrix<U> {
+    /// The same pattern, which is shared, with other values, one for each entry.
+    ///
+    /// # Panics
+    /// If there are more or fewer values.
+    pub fn with_values<U: Copy>(&self, values: Vec<U>) -> CsrMatrix<U> {
+        assert_eq!(values.len(), self.values.len(), "a value for each entry");
         CsrMatrix {
             num_cols: self.num_cols,
             offsets: self.offsets.clone(),
             indices: self.indices.clone(),
-            values: self.values.iter().map(|&v| f(v)).collect::<Vec<U>>().into(),
+            values: values.into(),
         }
+    }
+
+    /// Columns of the entries, row by row, in memory.
+    pub fn indices_in_memory(&self) -> std::sync::Arc<Vec<u32>> {
+        self.indices.in_memory()
+    }
+
+    /// The same pattern with each value mapped.
+    pub fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> CsrMatrix<U> {
+        self.with_values(self.values.iter().map(|&v| f(v)).collect())
     }
 
     /// The transpose, in O(rows + columns + entries).

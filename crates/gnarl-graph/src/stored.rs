@@ -25,13 +25,13 @@ macro_rules! plain {
 }
 plain!(u8, u16, u32, i32, u64, f32, f64);
 
-/// An array of numbers, owned or mapped.
+/// An array of numbers, in memory or mapped. A copy of either shares the numbers until one of the two is written to.
 pub struct Stored<T> {
     inner: Inner<T>,
 }
 
 enum Inner<T> {
-    Owned(Vec<T>),
+    Owned(Arc<Vec<T>>),
     Mapped { map: Arc<Mmap>, start: usize, count: usize, file: Arc<File> },
 }
 
@@ -110,21 +110,29 @@ impl<T: Plain> Stored<T> {
 }
 
 impl<T: Clone> Stored<T> {
-    /// The numbers in memory, without a copy where they are there.
+    /// The numbers in memory, without a copy where they are there and nobody else has them.
     pub fn into_vec(self) -> Vec<T> {
         match self.inner {
-            Inner::Owned(numbers) => numbers,
+            Inner::Owned(numbers) => Arc::unwrap_or_clone(numbers),
             Inner::Mapped { .. } => self.to_vec(),
         }
     }
 
-    /// The numbers to write to; a mapped array is copied into memory first.
+    /// The numbers in memory, shared where they are there.
+    pub fn in_memory(&self) -> Arc<Vec<T>> {
+        match &self.inner {
+            Inner::Owned(numbers) => numbers.clone(),
+            Inner::Mapped { .. } => Arc::new(self.to_vec()),
+        }
+    }
+
+    /// The numbers to write to; a mapped array, and one that is shared, is copied first.
     pub fn to_mut(&mut self) -> &mut Vec<T> {
         if self.is_mapped() {
-            self.inner = Inner::Owned(self.to_vec());
+            self.inner = Inner::Owned(self.in_memory());
         }
         match &mut self.inner {
-            Inner::Owned(numbers) => numbers,
+            Inner::Owned(numbers) => Arc::make_mut(numbers),
             Inner::Mapped { .. } => unreachable!("it was just copied"),
         }
     }
@@ -147,11 +155,11 @@ impl<T> Deref for Stored<T> {
 
 impl<T> From<Vec<T>> for Stored<T> {
     fn from(numbers: Vec<T>) -> Self {
-        Self { inner: Inner::Owned(numbers) }
+        Self { inner: Inner::Owned(Arc::new(numbers)) }
     }
 }
 
-impl<T: Clone> Clone for Stored<T> {
+impl<T> Clone for Stored<T> {
     fn clone(&self) -> Self {
         let inner = match &self.inner {
             Inner::Owned(numbers) => Inner::Owned(numbers.clone()),
@@ -197,6 +205,16 @@ mod tests {
         assert_eq!((mapped[0], mapped.is_mapped()), (3.0, false));
         let again = Stored::<f32>::map(file.path(), &open, 8, 3).unwrap();
         assert_eq!(again[0], 1.5, "the file stays as it was");
+    }
+
+    #[test]
+    fn a_copy_shares_numbers_until_one_is_written_to() {
+        let mut first = Stored::from(vec![1.0f32, 2.0]);
+        let copy = first.clone();
+        assert!(std::ptr::eq(&*first, &*copy) && Arc::ptr_eq(&first.in_memory(), &copy.in_memory()));
+        first.to_mut()[0] = 3.0;
+        assert_eq!((&*first, &*copy), (&[3.0, 2.0][..], &[1.0, 2.0][..]));
+        assert_eq!((first.into_vec(), copy.clone().into_vec()), (vec![3.0, 2.0], copy.to_vec()));
     }
 
     #[test]

@@ -165,7 +165,7 @@ fn row_normalised(features: &Features) -> Features {
             for bounds in m.offsets().windows(2) {
                 shrink(&mut values[bounds[0] as usize..bounds[1] as usize]);
             }
-            with_values(m, values)
+            Features::Sparse(m.with_values(values))
         }
     }
 }
@@ -178,17 +178,12 @@ fn standardised(features: &Features, columns: &[Column]) -> Features {
     };
     if let (Features::Sparse(m), true) = (features, columns.iter().all(|c| c.mean == 0.0)) {
         let values = m.values().iter().zip(m.indices()).map(|(&v, &c)| scale(v, c as usize)).collect();
-        return with_values(m, values);
+        return Features::Sparse(m.with_values(values));
     }
     let dense = features.to_dense();
     let width = dense.num_cols().max(1);
     let data = dense.data().iter().enumerate().map(|(k, &v)| scale(v, k % width)).collect();
     Features::Dense(DenseMatrix::new(dense.num_rows(), dense.num_cols(), data).expect("same shape"))
-}
-
-fn with_values(m: &CsrMatrix<f32>, values: Vec<f32>) -> Features {
-    let (offsets, indices) = (m.offsets().to_vec(), m.indices().to_vec());
-    Features::Sparse(CsrMatrix::new(m.num_cols(), offsets, indices, values).expect("same pattern"))
 }
 
 /// What is summed up of each column.

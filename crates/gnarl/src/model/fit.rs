@@ -198,7 +198,10 @@ impl Ready {
                 return Ok(OnNodes { learned, report, mean_log_degree });
             }
             let make = || {
-                let mut prepared = Prepared::new(&on.graph, plan.network.backbone, plan.model.operator)?;
+                let other = scaled.iter().find_map(|other| other.prepared[candidate].get());
+                let Plan { network, model, .. } = plan;
+                let mut prepared =
+                    Prepared::beside(&on.graph, network.backbone, model.operator, other.map(|other| &other.input))?;
                 if let Some(travel) = plan.model.defense.method().travel() {
                     prepared.propagation = travel.propagation(&on.graph)?;
                 }

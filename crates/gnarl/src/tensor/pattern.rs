@@ -16,7 +16,8 @@ use super::fault::{Result, bail};
 pub struct Pattern {
     num_cols: usize,
     offsets: Vec<usize>,
-    indices: Vec<u32>,
+    /// Shared with the matrix that the pattern is of.
+    indices: Arc<Vec<u32>>,
     blocks: Vec<usize>,
     transposed: OnceLock<Transposed>,
 }
@@ -72,7 +73,14 @@ impl Pattern {
     /// The pattern of a sparse matrix.
     pub fn of<T: Copy>(matrix: &CsrMatrix<T>) -> Self {
         let offsets = matrix.offsets().iter().map(|&o| o as usize).collect();
-        Self::new(matrix.num_cols(), offsets, matrix.indices().to_vec())
+        Self::sharing(matrix.num_cols(), offsets, matrix.indices_in_memory())
+    }
+
+    /// Whether it was made of this matrix, or of one that shares its entries' places.
+    pub(crate) fn is_of<T: Copy>(&self, matrix: &CsrMatrix<T>) -> bool {
+        std::ptr::eq(self.indices(), matrix.indices())
+            && (self.num_cols, self.num_rows()) == (matrix.num_cols(), matrix.num_rows())
+            && self.offsets.iter().zip(matrix.offsets()).all(|(&here, &there)| here as u64 == there)
     }
 
     /// Wraps rows that are valid: offsets from 0 to the number of indices, indices below `num_cols`.
@@ -80,6 +88,10 @@ impl Pattern {
     /// # Panics
     /// If they are not, or if there are 2^32 entries or more.
     pub fn new(num_cols: usize, offsets: Vec<usize>, indices: Vec<u32>) -> Self {
+        Self::sharing(num_cols, offsets, indices.into())
+    }
+
+    fn sharing(num_cols: usize, offsets: Vec<usize>, indices: Arc<Vec<u32>>) -> Self {
         assert!(Self::is_valid(num_cols, &offsets, &indices), "pattern entries");
         assert!(indices.len() < u32::MAX as usize, "a pattern holds fewer than 2^32 entries");
         let blocks = balanced_blocks(&offsets);
@@ -91,7 +103,7 @@ impl Pattern {
         debug_assert!(Self::is_valid(num_cols, &offsets, &indices), "pattern entries");
         assert!(indices.len() < u32::MAX as usize, "a pattern holds fewer than 2^32 entries");
         let blocks = balanced_blocks(&offsets);
-        Self { num_cols, offsets, indices, blocks, transposed: OnceLock::new() }
+        Self { num_cols, offsets, indices: indices.into(), blocks, transposed: OnceLock::new() }
     }
 
     fn is_valid(num_cols: usize, offsets: &[usize], indices: &[u32]) -> bool {
@@ -151,7 +163,7 @@ impl Pattern {
     pub fn transposed(&self) -> &Transposed {
         self.transposed.get_or_init(|| {
             let mut offsets = vec![0usize; self.num_cols + 1];
-            for &c in &self.indices {
+            for &c in self.indices.iter() {
                 offsets[c as usize + 1] += 1;
             }
             for c in 0..self.num_cols {

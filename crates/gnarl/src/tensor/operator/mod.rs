@@ -89,6 +89,14 @@ impl Operator {
         Self::from_parts(Pattern::of(matrix), matrix.values().to_vec())
     }
 
+    /// The same, with the pattern of another and what was found out about it, where its entries lie in the same places.
+    pub fn constant_f32_beside(matrix: &CsrMatrix<f32>, other: &Operator) -> Self {
+        match other.pattern.is_of(matrix) {
+            true => Self::constant_on(other.pattern.clone(), matrix.values().to_vec()),
+            false => Self::constant_f32(matrix),
+        }
+    }
+
     fn from_parts(pattern: Pattern, values: Vec<f32>) -> Self {
         Self::constant_on(Arc::new(pattern), values)
     }
