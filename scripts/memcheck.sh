@@ -18,6 +18,6 @@ check() {
 }
 
 check gnarl "$(made 'unittests src/lib.rs' gnarl)" tensor:: operations
-check gnarl "$(made 'tests/engine.rs' engine)"
+check gnarl "$(made 'tests/library.rs' library)" engine::
 check gnarl-graph "$(made 'unittests src/lib.rs' gnarl_graph)" stored:: matrix::
 echo "no errors"

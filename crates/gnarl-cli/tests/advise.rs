@@ -1,6 +1,6 @@
 //! `gnarl advise` and `gnarl axes` as somebody uses them.
 
-mod common;
+use crate::common;
 use common::{json, refusal, text};
 
 #[test]

@@ -1,6 +1,6 @@
 //! Attacks on the command line.
 
-mod common;
+use crate::common;
 use common::{gnarl, json, mean, real_data, refusal, text};
 
 const ATTACK: [&str; 9] = ["attack", "--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8"];

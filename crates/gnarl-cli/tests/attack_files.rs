@@ -1,6 +1,6 @@
 //! Attacked graphs as files, targets, and several models at several budgets.
 
-mod common;
+use crate::common;
 use common::{json, mean, real_data, refusal, text};
 
 const MODEL: [&str; 8] = ["--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8"];

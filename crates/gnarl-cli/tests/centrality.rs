@@ -1,6 +1,6 @@
 //! `gnarl centrality`. Expected numbers: NetworkX 3 on `karate_club_graph()` without its weights.
 
-mod common;
+use crate::common;
 use common::{close, json, refusal, text};
 
 fn karate(kind: &str) -> serde_json::Value {

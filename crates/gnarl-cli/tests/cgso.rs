@@ -1,6 +1,6 @@
 //! Learnable operators on the command line.
 
-mod common;
+use crate::common;
 use common::{json, refusal, text};
 
 const TRAIN: [&str; 9] = ["train", "--data", "csbm", "--model", "gcn", "--epochs", "20", "--hidden", "8"];

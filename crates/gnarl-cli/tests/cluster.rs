@@ -1,6 +1,6 @@
 //! `gnarl cluster`.
 
-mod common;
+use crate::common;
 use common::{json, real_data, refusal, text};
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! `gnarl data` without a network: what is listed, told and checked. Expected numbers: NetworkX 3 on
 //! `karate_club_graph()`, with the four communities of greatest modularity as classes.
 
-mod common;
+use crate::common;
 use common::{close, gnarl, json, one_object, refusal, text};
 
 #[test]

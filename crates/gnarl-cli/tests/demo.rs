@@ -1,6 +1,6 @@
 //! `gnarl` alone, and the tour of the karate club.
 
-mod common;
+use crate::common;
 use std::path::Path;
 use std::sync::OnceLock;
 

@@ -1,6 +1,6 @@
 //! Adaptive depth on the command line.
 
-mod common;
+use crate::common;
 use common::{json, mean, refusal, text};
 use serde_json::Value;
 

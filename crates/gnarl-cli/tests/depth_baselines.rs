@@ -1,6 +1,6 @@
 //! The other ways of combining layers on the command line.
 
-mod common;
+use crate::common;
 use common::{json, mean, refusal};
 
 const NAMES: [&str; 10] =

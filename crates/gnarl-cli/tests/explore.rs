@@ -1,6 +1,6 @@
 //! `gnarl explore`: one page on loopback behind a secret, and a model that answers.
 
-mod common;
+use crate::common;
 use std::path::Path;
 
 use common::refusal;

@@ -1,6 +1,6 @@
 //! docs/five-minutes.md, typed as a newcomer would: every command of the page in one folder, one after the other.
 
-mod common;
+use crate::common;
 use std::path::Path;
 use std::process::Command;
 

@@ -1,6 +1,6 @@
 //! Sets of graphs on the command line, from small files in the TU format.
 
-mod common;
+use crate::common;
 
 use common::{header, json, mean, real_data, refusal, text, write_set};
 use serde_json::Value;

@@ -1,6 +1,6 @@
 //! What a saved model is judged on: items that were held out while it was trained, and classes by their names.
 
-mod common;
+use crate::common;
 use std::collections::HashMap;
 use std::path::Path;
 

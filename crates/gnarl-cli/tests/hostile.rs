@@ -1,7 +1,7 @@
 //! What a hostile trial found, each once: saving into what is no file, sizes that no machine holds, work without end, files of junk, words of
 //! the inside that leaked out, and pictures of nothing.
 
-mod common;
+use crate::common;
 use std::path::Path;
 
 use common::{gnarl, header, json, refusal, text, write_rings};

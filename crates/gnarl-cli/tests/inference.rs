@@ -1,6 +1,6 @@
 //! The inference axis on the command line.
 
-mod common;
+use crate::common;
 use common::{json, mean, refusal, text};
 
 const MODEL: [&str; 8] = ["--data", "csbm", "--model", "gcn", "--epochs", "30", "--hidden", "8"];

@@ -1,7 +1,7 @@
 //! Ctrl-C, and what a system that goes down sends: what was finished counts, the exit code says by what it was ended.
 #![cfg(unix)]
 
-mod common;
+use crate::common;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;

@@ -5,7 +5,7 @@
 //! the end, do not count.
 #![cfg(unix)]
 
-mod common;
+use crate::common;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

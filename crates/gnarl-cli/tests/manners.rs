@@ -1,7 +1,7 @@
 //! What a good command line does beside its work: scores for every taste, the model one wants, representations, other forms of data,
 //! silence, timings, completions and pages for `man`.
 
-mod common;
+use crate::common;
 use std::path::Path;
 
 use common::{gnarl, json, mean, refusal, text, write_rings};

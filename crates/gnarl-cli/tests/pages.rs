@@ -1,6 +1,6 @@
 //! `--page`: what somebody's own model says of their own graph, to look at.
 
-mod common;
+use crate::common;
 use common::{json, refusal};
 
 #[test]

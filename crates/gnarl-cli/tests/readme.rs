@@ -1,6 +1,6 @@
 //! What the README shows is what the program prints.
 
-mod common;
+use crate::common;
 use common::gnarl;
 use common::shown::{assert_shown, blocks};
 

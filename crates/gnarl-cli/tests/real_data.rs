@@ -1,6 +1,6 @@
 //! `gnarl data check` on the real datasets, against facts computed with SciPy and NetworkX (`STATS.json`).
 
-mod common;
+use crate::common;
 use common::{close, gnarl, json, one_object, real_data, refusal};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! `gnarl reproduce`.
 
-mod common;
+use crate::common;
 use common::{gnarl, json, one_object, real_data, refusal, text};
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! `gnarl robustness` on the command line.
 
-mod common;
+use crate::common;
 use common::{json, refusal, text};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! Graphs on disk, sampled neighbourhoods, checkpoints and plans, from the command line. What a kill leaves is in `kills`.
 
-mod common;
+use crate::common;
 use std::path::Path;
 
 use common::{json, mean, refusal, text, write_rings};

@@ -1,6 +1,6 @@
 //! A model as a file: `--print-spec` and `--spec`.
 
-mod common;
+use crate::common;
 use common::{json, real_data, refusal, text};
 
 /// Prints the spec of a command line and trains by it; both trainings are the same.

@@ -1,6 +1,6 @@
 //! `gnarl spectrum`. Expected numbers: NumPy's `eigvalsh` on `networkx.karate_club_graph()` without its weights.
 
-mod common;
+use crate::common;
 use common::{json, text};
 use serde_json::Value;
 

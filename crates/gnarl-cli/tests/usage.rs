@@ -1,6 +1,6 @@
 //! Wrong command lines: exit code 2, one line that says what and what to do, nothing on standard output.
 
-mod common;
+use crate::common;
 use common::{gnarl, header, json, refusal, text};
 
 #[test]

@@ -1,6 +1,6 @@
 //! The copies of Cora and MUTAG that are part of the program are what the loaders make of the public files.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

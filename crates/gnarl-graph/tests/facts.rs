@@ -1,6 +1,6 @@
 //! Loading by name: every figure of the reference statistics is reproduced, and what cannot be loaded says why.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! Degree, core numbers, PageRank, walk counts and components against NetworkX, igraph and NumPy.
 
-#[path = "common/golden.rs"]
-mod golden;
+use crate::golden_values as golden;
 
 use gnarl_graph::centrality::{PageRank, core_numbers, degrees, pagerank, walk_counts};
 use gnarl_graph::properties::components;

@@ -1,8 +1,7 @@
 //! Communities against igraph, k-means against scikit-learn, eigenvectors of the centrality operators against SciPy.
 
-mod common;
-#[path = "common/golden.rs"]
-mod golden;
+use crate::common;
+use crate::golden_values as golden;
 
 use std::collections::BTreeMap;
 

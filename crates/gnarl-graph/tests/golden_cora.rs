@@ -1,8 +1,7 @@
 //! The real Cora: centralities, components and the ends of its spectra against NetworkX, igraph, NumPy and SciPy.
 
-mod common;
-#[path = "common/golden.rs"]
-mod golden;
+use crate::common;
+use crate::golden_values as golden;
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,6 @@
 //! AMI and ARI, balanced accuracy, F1 and areas under ROC curves against scikit-learn; modularity, density and diameter against NetworkX.
 
-#[path = "common/golden.rs"]
-mod golden;
+use crate::golden_values as golden;
 
 use gnarl_graph::DenseMatrix;
 use gnarl_graph::metrics::{ClassScores, adjusted_mutual_information, adjusted_rand_index, modularity};

@@ -1,7 +1,6 @@
 //! Eigenvalues of the classical and the centrality operators against NumPy and SciPy.
 
-#[path = "common/golden.rs"]
-mod golden;
+use crate::golden_values as golden;
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,8 @@
 //! Transport, fused Gromov–Wasserstein distances and barycentres against Python Optimal Transport: small problems that are in the golden file, and
 //! barycentres of real graphs.
 
-mod common;
-#[path = "common/golden.rs"]
-mod golden;
+use crate::common;
+use crate::golden_values as golden;
 
 use gnarl_graph::dataset::tu;
 use gnarl_graph::distance::{Barycentre, BarycentreSettings, BarycentreStart, FusedGromov, Space, transport};

@@ -1,7 +1,6 @@
 //! The loader of users' own graphs: every layout by hand, bad files, and what a typing error must not cost.
 
-#[path = "common/fuzz.rs"]
-mod fuzz;
+use crate::fuzz;
 
 use gnarl_graph::dataset::edge_list::{self, EdgeFile};
 use gnarl_graph::{BuildReport, Graph, Result};

@@ -1,8 +1,7 @@
 //! The Geom-GCN loader on the real files, on a small dataset written here, and on files that mean harm.
 
-mod common;
-#[path = "common/fuzz.rs"]
-mod fuzz;
+use crate::common;
+use crate::fuzz;
 
 use std::cell::Cell;
 use std::io::{Cursor, Write};

@@ -1,9 +1,7 @@
 //! The Facebook100 and LINKX loaders: small archives by hand, every optional part, bad archives.
 
-#[path = "common/fuzz.rs"]
-mod fuzz;
-#[path = "common/npy.rs"]
-mod npy;
+use crate::fuzz;
+use crate::npy;
 
 use gnarl_graph::dataset::linkx;
 use gnarl_graph::{BuildReport, Features, Graph, Result};

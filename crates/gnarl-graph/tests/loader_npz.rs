@@ -1,10 +1,8 @@
 //! The NumPy zip reader and the CSR loader: real files against their published facts, small files by hand, bad files.
 
-mod common;
-#[path = "common/fuzz.rs"]
-mod fuzz;
-#[path = "common/npy.rs"]
-mod npy;
+use crate::common;
+use crate::fuzz;
+use crate::npy;
 
 use std::path::Path;
 

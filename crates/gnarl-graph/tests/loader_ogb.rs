@@ -1,7 +1,6 @@
 //! The OGB loader: a small folder by hand, packed and plain, bad folders.
 
-#[path = "common/fuzz.rs"]
-mod fuzz;
+use crate::fuzz;
 
 use std::io::Write;
 

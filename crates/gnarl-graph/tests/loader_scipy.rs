@@ -1,10 +1,8 @@
 //! A user's own archives: SciPy's layout byte by byte as `scipy.sparse.save_npz` writes it, the layouts gnarl knows by their
 //! members, and what is refused.
 
-#[path = "common/fuzz.rs"]
-mod fuzz;
-#[path = "common/npy.rs"]
-mod npy;
+use crate::fuzz;
+use crate::npy;
 
 use std::path::Path;
 

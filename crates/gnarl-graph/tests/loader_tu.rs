@@ -1,8 +1,7 @@
 //! The TU loader: real sets against their published facts, a small set by hand, bad files.
 
-mod common;
-#[path = "common/fuzz.rs"]
-mod fuzz;
+use crate::common;
+use crate::fuzz;
 
 use std::path::Path;
 

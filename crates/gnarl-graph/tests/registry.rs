@@ -1,6 +1,6 @@
 //! Every entry of the registry is complete, safe to download and, where the figures are there, right.
 
-mod common;
+use crate::common;
 
 use std::collections::HashSet;
 use std::path::{Component, Path};

@@ -1,6 +1,6 @@
 //! How many tests need the real datasets, and that they were skipped where there are none.
 
-mod common;
+use crate::common;
 
 #[test]
 fn tests_of_real_data_are_counted() {

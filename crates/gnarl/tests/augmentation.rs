@@ -1,6 +1,6 @@
 //! The data axis end to end, on generated graphs: augmentations in graph space, influence, selection.
 
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 

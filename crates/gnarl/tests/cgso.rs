@@ -1,6 +1,6 @@
 //! Learnable operators end to end: every backbone, files, threads, and the choice of the initialisation.
 
-mod support;
+use crate::support;
 
 use gnarl::model::FitOptions;
 use gnarl::nn::{Network, NetworkConfig};

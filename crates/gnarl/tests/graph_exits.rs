@@ -1,6 +1,6 @@
 //! Exits on sets of graphs: what they compute, how they are trained, and what becomes of odd sets.
 
-mod support;
+use crate::support;
 
 use gnarl::augment::{Components, Copies};
 use gnarl::depth::{ExitClassifier, Kind, Scheme};

@@ -1,6 +1,6 @@
 //! Graph classification end to end, on generated graphs.
 
-mod support;
+use crate::support;
 
 use gnarl::augment::{Components, Copies, Corruption};
 use gnarl::model::batches::{HeadTraining, Vectors, scores as scores_of, train_head};

@@ -3,7 +3,7 @@
 //! Every setting that a model has is set to another value than its own, for every backbone, on one graph and on a set, on every
 //! axis. Either that is refused in one line, or the fitted model is another.
 
-mod support;
+use crate::support;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The data axis on the vectors of training nodes of one graph: Manifold-Mixup, and fresh heads with GRATIN's vectors or without.
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Attacks, inference and robustness around the graphs of a set, end to end, on generated graphs.
 
-mod support;
+use crate::support;
 
 use gnarl::attack::gaussian::Gaussian;
 use gnarl::attack::genetic::Genetic;

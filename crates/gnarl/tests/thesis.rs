@@ -1,6 +1,6 @@
 //! A toy table from plan to report, on graphs that need no files.
 
-mod support;
+use crate::support;
 
 use std::path::Path;
 use std::sync::Mutex;

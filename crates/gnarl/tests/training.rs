@@ -1,6 +1,6 @@
 //! Node classification end to end, on the embedded graph.
 
-mod support;
+use crate::support;
 
 use std::sync::atomic::AtomicBool;
 
