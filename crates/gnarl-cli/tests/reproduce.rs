@@ -274,6 +274,9 @@ fn many_tables_at_once_and_the_page_about_them() {
     let nothing = dir.path().join("nothing");
     let e = refusal(&["report", "--results", nothing.to_str().unwrap()]);
     assert!(e.contains("has no figures of any table; gnarl reproduce"), "{e}");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let e = refusal(&["reproduce", "all", "--dry-run", "--results", file]);
+    assert!(e.contains(file) && !e.contains("rows"), "a file where a folder of results is meant: {e}");
     let e = refusal(&["reproduce", "graph_prop", "--shard", "3/2"]);
     assert!(e.contains("2/3 is the second of three"), "{e}");
     let e = refusal(&["reproduce", "ch3,oracel"]);

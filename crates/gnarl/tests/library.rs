@@ -13,7 +13,6 @@ mod examples;
 mod graph_exits;
 mod graphs;
 mod layers;
-mod memory;
 mod mixtures;
 mod model;
 mod node_vectors;

@@ -206,7 +206,8 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         ..Settings::new(data_dir, args.out.clone())
     };
     // Of many tables, those that have none of the rows or columns asked for are left out; of one, that is a mistake.
-    let fits = |table: &&gnarl::thesis::Table| is_one || gnarl::thesis::dry_run(&[table], &settings).is_ok();
+    let is_narrowed = !is_one && (settings.rows.is_some() || !settings.columns.is_empty());
+    let fits = |table: &&gnarl::thesis::Table| !is_narrowed || gnarl::thesis::dry_run(&[table], &settings).is_ok();
     let chosen: Vec<&'static gnarl::thesis::Table> = chosen.into_iter().filter(fits).collect();
     if chosen.is_empty() {
         return Err(Error::argument("reproduce", "none of the tables has such rows and columns").into());
