@@ -485,7 +485,7 @@ fn downloads_survive_kills() {
             // Up to three kills, then it is let go.
             for turn in 0..4 {
                 let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-                    .args(["--exact", "a_process_that_downloads"])
+                    .args(["--exact", "download::a_process_that_downloads"])
                     .env(CHILD, format!("{kind} {port} {}", dir.path().display()))
                     .stdout(std::process::Stdio::null())
                     .stderr(std::process::Stdio::null())
