@@ -199,7 +199,7 @@ fn adaptive_attacks_beat_transferred_ones() {
     let nothing = Defense::from(Nothing {});
     for (backbone, defense) in [
         (Backbone::Gcn, Jaccard::default().into()),
-        (Backbone::Gcn, Svd { rank: 15 }.into()),
+        (Backbone::Gcn, Svd { rank: 15, ..Svd::default() }.into()),
         (Backbone::Rgcn, nothing),
         (Backbone::GnnGuard, nothing),
         (Backbone::SoftMedian, nothing),

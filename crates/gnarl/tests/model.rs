@@ -177,6 +177,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     // EvenNet takes rounds by twos.
     ("propagation-steps", "12"),
     ("svd-rank", "5"),
+    ("svd-floor", "0.2"),
     ("gdc-neighbours", "5"),
     ("good-at-threshold", "0"),
     ("crf-sigma", "0.3"),

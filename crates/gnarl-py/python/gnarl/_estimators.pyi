@@ -87,6 +87,7 @@ class NodeClassifier(_Estimator):
         copies: str | float | None = None,
         jaccard_threshold: str | float | None = None,
         svd_rank: str | float | None = None,
+        svd_floor: str | float | None = None,
         gdc_teleport: str | float | None = None,
         gdc_neighbours: str | float | None = None,
         epochs: int | None = None,
@@ -162,6 +163,7 @@ class NodeClassifier(_Estimator):
     copies: str | float | None
     jaccard_threshold: str | float | None
     svd_rank: str | float | None
+    svd_floor: str | float | None
     gdc_teleport: str | float | None
     gdc_neighbours: str | float | None
     epochs: int | None
@@ -249,6 +251,7 @@ class GraphClassifier(_Estimator):
         copies: str | float | None = None,
         jaccard_threshold: str | float | None = None,
         svd_rank: str | float | None = None,
+        svd_floor: str | float | None = None,
         gdc_teleport: str | float | None = None,
         gdc_neighbours: str | float | None = None,
         epochs: int | None = None,
@@ -325,6 +328,7 @@ class GraphClassifier(_Estimator):
     copies: str | float | None
     jaccard_threshold: str | float | None
     svd_rank: str | float | None
+    svd_floor: str | float | None
     gdc_teleport: str | float | None
     gdc_neighbours: str | float | None
     epochs: int | None

@@ -2,8 +2,9 @@
 //! model sees the largest alone.
 //!
 //! `A_k = U Λ Uᵀ` from the k eigenvalues of largest size, which for a symmetric matrix is the truncated singular value decomposition, and messages travel
-//! by `D^-1/2 (A_k + I) D^-1/2` with D its own row sums, as in DeepRobust. Entries of A_k may be negative and stay so; a row sum below 1/2 counts as
-//! 1/2, where DeepRobust's would give no number. Nothing of nodes squared is ever there: the operator is applied as its factors. Of fewer nodes than k all
+//! by `D^-1/2 (A_k + I) D^-1/2` with D its own row sums, as in DeepRobust. Entries of A_k may be negative and stay so; a row sum below a floor counts as
+//! the floor, 1/2 unless told, where DeepRobust's would give no number and the code of Mujkanovic et al. (2022) has 1e-5: there one node whose sum an attacker has
+//! brought below nothing drowns all others, and the defence is gone. Nothing of nodes squared is ever there: the operator is applied as its factors. Of fewer nodes than k all
 //! eigenvalues are taken; of two of one size, such as those of a bipartite part, either.
 //!
 //! An attacker sees through it by a stand-in: with U held as it is for the weights at hand and `P = U Uᵀ`, `A_k(w) = P A(w) + A(w) P - P A(w) P`, which is A_k there. Its
@@ -32,25 +33,42 @@ use crate::tensor::{DType, Device, Operator, Tensor};
 pub struct Svd {
     /// How many are kept. DeepRobust's default is 50.
     pub rank: usize,
+    /// The least that a row sum counts as. It decides how loud a node can get whose kept neighbours add up to less than nothing.
+    #[serde(default = "usual_floor", skip_serializing_if = "is_usual_floor")]
+    pub floor: f32,
 }
 
 impl Default for Svd {
     fn default() -> Self {
-        Self { rank: 50 }
+        Self::USUAL
     }
+}
+
+fn usual_floor() -> f32 {
+    Svd::USUAL.floor
+}
+
+fn is_usual_floor(floor: &f32) -> bool {
+    *floor == usual_floor()
 }
 
 impl Choice for Svd {
     const NAME: &'static str = "svd";
     const ABOUT: &'static str = "the adjacency's largest singular values alone (GCN-SVD)";
-    const SETTINGS: &'static [Setting] =
-        &[Setting::new("rank", "K", "singular values that are kept [default: 50]").flag("svd-rank")];
+    const SETTINGS: &'static [Setting] = &[
+        Setting::new("rank", "K", "singular values that are kept [default: 50]").flag("svd-rank"),
+        Setting::new("floor", "SUM", "the least that a row sum counts as [default: 0.5]").flag("svd-floor"),
+    ];
 
     fn check(&self) -> gnarl_graph::Result<()> {
-        match self.rank {
-            0 => Err(gnarl_graph::Error::argument("svd", "a rank of 0 leaves no edge; at least 1 is needed")),
-            _ => Ok(()),
+        if self.rank == 0 {
+            return Err(gnarl_graph::Error::argument("svd", "a rank of 0 leaves no edge; at least 1 is needed"));
         }
+        if !(self.floor > 0.0 && self.floor <= 1.0) {
+            let e = format!("a least row sum of {}, and it has to be above 0 and at most 1", self.floor);
+            return Err(gnarl_graph::Error::argument("svd", e));
+        }
+        Ok(())
     }
 }
 
@@ -58,8 +76,6 @@ impl Choice for Svd {
 const TOLERANCE: f64 = 1e-6;
 /// The most that a slope counts for nearness of a kept eigenvalue to one that was cut: of two of one size it has no end.
 const MOST_NEAR: f32 = 20.0;
-/// The least that a row sum counts as.
-const LEAST_SUM: f64 = 0.5;
 
 impl Purify for Svd {
     fn purified(&self, graph: &Graph) -> Result<Graph> {
@@ -82,7 +98,7 @@ impl Travel for Svd {
             self.eigenpairs(&ClassicalOperator::Adjacency.matrix(graph)?, self.rank)?;
         let rank = values.len();
         let left = vectors.broadcast_mul(&Tensor::from_vec(values, (1, rank), &Device::Cpu)?)?;
-        Ok(normalised(&left, &vectors.t()?.contiguous()?)?.into())
+        Ok(normalised(&left, &vectors.t()?.contiguous()?, self.floor)?.into())
     }
 }
 
@@ -108,7 +124,7 @@ impl SeeThrough for Svd {
             }
             let left = Tensor::cat(&left.iter().collect::<Vec<_>>(), 1)?;
             let right = Tensor::cat(&right.iter().collect::<Vec<_>>(), 0)?;
-            Ok(normalised(&left, &right)?.into())
+            Ok(normalised(&left, &right, self.floor)?.into())
         }))
     }
 
@@ -124,6 +140,9 @@ struct Eigenpairs {
 }
 
 impl Svd {
+    /// DeepRobust's rank, and row sums by which no node is heard more than twice as loud as one that is alone.
+    pub const USUAL: Self = Self { rank: 50, floor: 0.5 };
+
     fn eigenpairs(&self, adjacency: &CsrMatrix<f64>, count: usize) -> Result<Eigenpairs> {
         self.check()?;
         let count = count.min(adjacency.num_rows());
@@ -157,10 +176,11 @@ fn nearness(kept: &Eigenpairs, cut: &Eigenpairs) -> Result<Tensor> {
 }
 
 /// `D^-1/2 (L R + I) D^-1/2`.
-fn normalised(left: &Tensor, right: &Tensor) -> Result<Operator> {
+fn normalised(left: &Tensor, right: &Tensor, floor: f32) -> Result<Operator> {
+    let floor = f64::from(floor);
     let (nodes, _) = left.dims2()?;
     let sums = (left.matmul(&right.matmul(&Tensor::ones((nodes, 1), DType::F32, &Device::Cpu)?)?)? + 1.0)?;
-    let sums = sums.ge(LEAST_SUM)?.where_cond(&sums, &sums.affine(0.0, LEAST_SUM)?)?;
+    let sums = sums.ge(floor)?.where_cond(&sums, &sums.affine(0.0, floor)?)?;
     let scale = sums.powf(-0.5)?;
     let right = right.broadcast_mul(&scale.reshape((1, nodes))?)?;
     Ok(Operator::low_rank(&left.broadcast_mul(&scale)?, &right, &scale.sqr()?)?)
@@ -182,9 +202,9 @@ mod tests {
     #[test]
     fn a_triangle_by_hand() {
         let triangle = Graph::from_edges(3, [(0, 1), (0, 2), (1, 2)]).unwrap().0;
-        let found = dense(&Svd { rank: 1 }.propagation(&triangle).unwrap().operator);
+        let found = dense(&Svd { rank: 1, ..Svd::default() }.propagation(&triangle).unwrap().operator);
         assert_close(&found[..4], &[5.0 / 9.0, 2.0 / 9.0, 2.0 / 9.0, 2.0 / 9.0], 1e-5, "of rank one");
-        let whole = dense(&Svd { rank: 9 }.propagation(&triangle).unwrap().operator);
+        let whole = dense(&Svd { rank: 9, ..Svd::default() }.propagation(&triangle).unwrap().operator);
         let a_hat = dense(&crate::nn::layer::classical(&triangle, ClassicalOperator::NormalisedAdjacency).unwrap());
         assert_close(&whole, &a_hat, 1e-5, "all of it");
     }
@@ -194,7 +214,7 @@ mod tests {
         let graph = erdos_renyi(30, 0.2, 3).unwrap();
         let candidates: Vec<Pair> = (0..29).map(|u| (u, u + 1)).filter(|&(u, v)| !graph.has_edge(u, v)).collect();
         let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &candidates).unwrap();
-        let svd = Svd { rank: 6 };
+        let svd = Svd { rank: 6, ..Svd::default() };
         let filter = svd.ready(&graph, &relaxed).unwrap();
         let flips: Vec<f32> = (0..relaxed.pairs().len()).map(|i| f32::from(u8::from(i % 5 == 0))).collect();
         let chosen: Vec<Pair> = relaxed.pairs().iter().copied().step_by(5).collect();
@@ -211,7 +231,7 @@ mod tests {
         let all = (0..12).flat_map(|u| (u + 1..12).map(move |v| (u, v)));
         let apart: Vec<Pair> = all.filter(|&(u, v)| !graph.has_edge(u, v)).take(4).collect();
         let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &apart).unwrap();
-        let svd = Svd { rank: 5 };
+        let svd = Svd { rank: 5, ..Svd::default() };
         let filter = svd.ready(&graph, &relaxed).unwrap();
         let x = crate::tensor::testing::random(&[12, 2], 4);
         let weights = |at: usize, by: f32| -> Vec<f32> {
@@ -247,7 +267,7 @@ mod tests {
     fn gradients_reach_weights() {
         let graph = erdos_renyi(8, 0.5, 3).unwrap();
         let relaxed = Relaxed::new(&graph, ClassicalOperator::NormalisedAdjacency, &[]).unwrap();
-        let svd = Svd { rank: 8 };
+        let svd = Svd { rank: 8, ..Svd::default() };
         let filter = svd.ready(&graph, &relaxed).unwrap();
         let x = crate::tensor::testing::random(&[8, 2], 4);
         let weights = (crate::tensor::testing::random(&[relaxed.pairs().len()], 5) * 0.2).unwrap();
@@ -256,11 +276,26 @@ mod tests {
         });
     }
 
+    /// Of some node the kept neighbours add up to less than nothing: what it says to itself is divided by the floor.
+    #[test]
+    fn a_row_sum_counts_as_the_floor_at_least() {
+        let found = (0..100).any(|seed| {
+            let graph = erdos_renyi(14, 0.25, seed).unwrap();
+            let (whole, half) = (Svd { rank: 4, floor: 1.0 }, Svd { rank: 4, floor: 0.5 });
+            let [whole, half] = [whole, half].map(|svd| dense(&svd.propagation(&graph).unwrap().operator));
+            // A sum below 1/2 counts as 1 by the one and as 1/2 by the other.
+            (0..14).map(|i| i * 15).any(|at| (half[at] - 2.0 * whole[at]).abs() < 1e-5)
+        });
+        assert!(found, "no graph of a hundred has a row sum below one half");
+        let e = Svd { floor: 0.0, ..Svd::default() }.purified(&Graph::empty(2).unwrap()).unwrap_err().to_string();
+        assert!(e.contains("a least row sum of 0") && !e.contains('\n'), "{e}");
+    }
+
     #[test]
     fn graphs_without_edges_and_a_rank_of_nothing() {
         let empty = Graph::empty(3).unwrap();
         assert_close(&dense(&Svd::default().propagation(&empty).unwrap().operator)[..2], &[1.0, 0.0], 1e-6, "itself");
-        let e = Svd { rank: 0 }.purified(&empty).unwrap_err().to_string();
+        let e = Svd { rank: 0, ..Svd::default() }.purified(&empty).unwrap_err().to_string();
         assert!(e.contains("a rank of 0") && !e.contains('\n'), "{e}");
     }
 }

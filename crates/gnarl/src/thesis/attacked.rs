@@ -70,7 +70,7 @@ impl Subject {
 
     /// On a graph of few ranks: GNN-SVD, with the default of DeepRobust.
     pub const fn svd(self) -> Self {
-        Self { defense: Defense::Svd(Svd { rank: 50 }), ..self }
+        Self { defense: Defense::Svd(Svd::USUAL), ..self }
     }
 
     /// With noise on hidden representations: NoisyGCN. The thesis has no deviation; a tenth is within the range of its authors.
