@@ -276,17 +276,16 @@ mod tests {
         });
     }
 
-    /// Of some node the kept neighbours add up to less than nothing: what it says to itself is divided by the floor.
+    /// Rows that add up to 0.2 and 1.2, by hand: the first counts as the floor where that is more.
     #[test]
     fn a_row_sum_counts_as_the_floor_at_least() {
-        let found = (0..100).any(|seed| {
-            let graph = erdos_renyi(14, 0.25, seed).unwrap();
-            let (whole, half) = (Svd { rank: 4, floor: 1.0 }, Svd { rank: 4, floor: 0.5 });
-            let [whole, half] = [whole, half].map(|svd| dense(&svd.propagation(&graph).unwrap().operator));
-            // A sum below 1/2 counts as 1 by the one and as 1/2 by the other.
-            (0..14).map(|i| i * 15).any(|at| (half[at] - 2.0 * whole[at]).abs() < 1e-5)
-        });
-        assert!(found, "no graph of a hundred has a row sum below one half");
+        let left = Tensor::from_vec(vec![-0.8f32, 0.2], (2, 1), &Device::Cpu).unwrap();
+        let right = Tensor::from_vec(vec![1f32, 0.0], (1, 2), &Device::Cpu).unwrap();
+        for (floor, counts) in [(0.5f32, 0.5f32), (0.1, 0.2), (1e-5, 0.2)] {
+            let found = dense(&normalised(&left, &right, floor).unwrap());
+            let expected = [0.2 / counts, 0.0, 0.2 / (1.2 * counts).sqrt(), 1.0 / 1.2];
+            assert_close(&found, &expected, 1e-5, &format!("a floor of {floor}"));
+        }
         let e = Svd { floor: 0.0, ..Svd::default() }.purified(&Graph::empty(2).unwrap()).unwrap_err().to_string();
         assert!(e.contains("a least row sum of 0") && !e.contains('\n'), "{e}");
     }
