@@ -41,6 +41,54 @@ fn what_is_written_is_judged_alike_and_lists_its_flips() {
     assert!(noisy["runs"][0]["features"]["nodes"].as_u64().unwrap() > 0);
 }
 
+/// Features that were attacked as the model takes them are judged as they were attacked, and a weighted graph keeps its weights.
+#[test]
+fn what_is_written_of_features_and_weights_is_what_was_attacked() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("attacked.npz");
+    let name = file.to_str().unwrap();
+    let of_run = |report: &serde_json::Value| {
+        let run = &report["runs"][0];
+        (
+            run["attacked_accuracy"].clone(),
+            run["features"].clone(),
+            run["edges_added"].clone(),
+            run["edges_removed"].clone(),
+        )
+    };
+    for scaling in ["row-normalised", "standardised", "as-loaded"] {
+        for (kind, mode) in [("gaussian", "evasion"), ("pgd-features", "evasion"), ("gaussian", "poisoning")] {
+            let common = ["--features", scaling, "--mode", mode];
+            let made = json(&attack(&[&["--attack", kind, "--budget", "0.3", "--write", name], &common[..]].concat()));
+            let judged = json(&attack(&[&["--on", name], &common[..]].concat()));
+            assert_eq!(of_run(&judged), of_run(&made), "{kind}, {scaling}, {mode}");
+        }
+    }
+    json(&attack(&["--attack", "gaussian", "--write", name, "--features", "standardised"]));
+    let e = refusal(&attack(&["--on", name, "--features", "as-loaded"]));
+    assert!(e.contains("are standardised") && e.contains("--features standardised"), "{e}");
+
+    let own = dir.path().join("weighted");
+    std::fs::create_dir(&own).unwrap();
+    let (mut edges, mut labels) = (String::from("source,target,weight\n"), String::from("node,label\n"));
+    for u in 0..60 {
+        let weight = 0.05 + f64::from(u * 7 % 11);
+        edges += &format!("{u},{},{weight}\n{u},{},{}\n", (u + 2) % 60, (u + 7) % 60, weight / 9.0);
+        labels += &format!("{u},{}\n", u % 2);
+    }
+    std::fs::write(own.join("edges.csv"), edges).unwrap();
+    std::fs::write(own.join("labels.csv"), labels).unwrap();
+    let on = |more: &[&str]| {
+        let base = ["attack", "--data", own.to_str().unwrap(), "--model", "sgc", "--epochs", "30"];
+        json(&[&base[..], more].concat())
+    };
+    for kind in ["random-flips", "random-add", "prbcd"] {
+        let made = on(&["--attack", kind, "--budget", "0.3", "--write", name]);
+        assert!(made["flips"].as_f64().unwrap() > 10.0, "{kind}");
+        assert_eq!(of_run(&on(&["--on", name])), of_run(&made), "{kind}");
+    }
+}
+
 #[test]
 fn files_that_do_not_fit_are_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();
@@ -59,6 +107,17 @@ fn files_that_do_not_fit_are_refused_in_one_line() {
     assert!(e.contains("target 4000000"), "{e}");
     let e = refusal(&attack(&["--on", &at("x.npz"), "--attack", "dice"]));
     assert!(e.contains("cannot be used with"), "{e}");
+    for (more, why) in [
+        (&["--write", "y.npz"][..], "cannot be used with"),
+        (&["--labels", "predicted"], "cannot be used with"),
+        (&["--budget", "0.3"], "--budget: is a setting of an attack"),
+        (&["--block", "5"], "--block: is a setting of an attack"),
+    ] {
+        let e = refusal(&attack(&[&["--on", &at("x.npz")], more].concat()));
+        assert!(e.contains(why), "{e}");
+    }
+    let e = refusal(&attack(&["--attack", "dice", "--plot", &at("curve")]));
+    assert!(e.contains("--plot: draws a curve for each model"), "{e}");
     let e = refusal(&["train", "--data", "csbm", "--model", "gcn,gat"]);
     assert!(e.contains("one model at a time"), "{e}");
 }

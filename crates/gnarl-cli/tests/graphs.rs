@@ -397,7 +397,7 @@ fn what_is_wrong_is_said_in_one_line() {
         assert!(e.contains("features: row-normalised would change nothing: every node's features are one-hot"), "{e}");
     }
     write_set(dir.path(), "MUTAG", 6, true);
-    assert!(fail(&[]).contains("10 folds of 6 labelled items: at least 3 and at most one item per fold"));
+    assert!(fail(&[]).contains("10 folds of 6 labelled items: there must be at least 3 folds and an item for each"));
 }
 
 #[test]

@@ -261,6 +261,23 @@ fn many_tables_at_once_and_the_page_about_them() {
     assert_eq!(tables.len(), 1, "only one table has such a row");
     assert_eq!((&tables[0]["table"], &tables[0]["measured"]), (&"cgsO:tab:graph_prop".into(), &1.into()));
 
+    // Of several columns each table has its own.
+    let plan = as_json(with(&["sgc_1,sgc_2", "--columns", "texas,cornell", "--dry-run"]));
+    assert_eq!((plan["tables"].as_u64(), plan["cells"].as_u64()), (Some(2), Some(10)));
+    let e = refusal(&["reproduce", "sgc_1,sgc_2", "--columns", "texas,cornel", "--dry-run"]);
+    assert!(e.contains("unknown column 'cornel'; did you mean Cornell"), "{e}");
+    // A part counts its own cells, and is not interrupted where others are another part's.
+    let shard = |i: usize| as_json(with(&["sgc_1,sgc_2", "--dry-run", "--shard", &format!("{i}/3")]));
+    let parts: Vec<u64> = (1..=3).map(|i| shard(i)["cells"].as_u64().unwrap()).collect();
+    let whole = as_json(with(&["sgc_1,sgc_2", "--dry-run"]));
+    assert_eq!(parts.iter().sum::<u64>(), whole["cells"].as_u64().unwrap());
+    assert_eq!((shard(1)["done"].as_u64(), whole["done"].as_u64()), (Some(0), Some(0)));
+    let broken = dir.path().join("broken");
+    std::fs::create_dir(&broken).unwrap();
+    std::fs::write(broken.join("sgc_2.json"), "{").unwrap();
+    let e = refusal(&["reproduce", "sgc_1,sgc_2", "--columns", "cora", "--results", broken.to_str().unwrap()]);
+    assert!(e.contains("sgc_2.json"), "{e}");
+
     let page = dir.path().join("page.html");
     let report = ["report", "--results", results.to_str().unwrap(), "--out", page.to_str().unwrap()];
     let found = json(&report);

@@ -145,7 +145,10 @@ impl Split {
     pub fn folds(labels: &Labels, k: usize, seed: u64) -> Result<Vec<Self>> {
         let mut order = shuffled_labelled(labels, seed, "split folds");
         if k < 3 || k > order.len() {
-            let what = format!("{k} folds of {} labelled items: at least 3 and at most one item per fold", order.len());
+            let what = format!(
+                "{k} folds of {} labelled items: there must be at least 3 folds and an item for each",
+                order.len()
+            );
             return Err(Error::argument("folds", what));
         }
         // Dealing class after class in one round keeps both the fold sizes and the class counts level.

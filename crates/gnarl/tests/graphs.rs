@@ -409,7 +409,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
 
     let one = set_of(odd[..1].to_vec(), &[Some(0)]);
     let e = Split::folds(one.labels(), 10, 0).unwrap_err().to_string();
-    assert_eq!(e, "folds: 10 folds of 1 labelled items: at least 3 and at most one item per fold");
+    assert_eq!(e, "folds: 10 folds of 1 labelled items: there must be at least 3 folds and an item for each");
     let gcn = model(Backbone::Gcn, 2);
     let on =
         |set: &GraphSet, split: Split| SplitData { name: "own".into(), content: Content::Graphs(set.clone()), split };

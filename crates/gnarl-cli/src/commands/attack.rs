@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::builder::RangedU64ValueParser;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use gnarl::attack::{Attack, Attacked, Part};
+use gnarl::features::FeatureScaling;
+use gnarl::inference::Perturbed;
 use gnarl::model::Model;
 use gnarl::model::fit::FitOptions;
 use gnarl::nn::Backbone;
@@ -56,7 +58,7 @@ pub struct AttackArgs {
     #[arg(long, value_name = "FILE", help_heading = "The attack")]
     pub targets: Option<PathBuf>,
     /// Judge the model on this attacked graph instead of attacking: a SciPy adjacency, with features where it has them
-    #[arg(long, value_name = "FILE", help_heading = "The attack", conflicts_with_all = ["attack", "transfer", "surrogate"])]
+    #[arg(long, value_name = "FILE", help_heading = "The attack", conflicts_with_all = ["attack", "transfer", "surrogate", "write", "plot", "labels", "sees"])]
     pub on: Option<PathBuf>,
     /// Write the attacked graph of the first run as FILE.npz for SciPy and gnarl, and its flips in their order as FILE.csv
     #[arg(long, value_name = "FILE.npz", help_heading = "The attack")]
@@ -139,6 +141,19 @@ impl FromArgMatches for AttackOptions {
 }
 
 impl AttackOptions {
+    /// Fails where settings were given that only an attack has.
+    fn none(&self) -> gnarl_graph::Result<()> {
+        let flag =
+            |name: &String| settings().iter().find(|setting| setting.name == name).map_or("", |setting| setting.flag);
+        match self.settings.first() {
+            Some((name, _)) => {
+                let what = "is a setting of an attack, and --on judges a graph that is attacked already; leave one of them out";
+                Err(Error::argument(format!("--{}", flag(name)), what))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The attack, once for each budget that was named.
     fn attacks(&self) -> gnarl_graph::Result<Vec<Attack>> {
         let attack = self.name.parse::<Attack>()?;
@@ -223,7 +238,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
     gnarl_graph::limits::force(args.force.then_some(progress::forced));
     // A wrong option should not wait for the data.
     let attacks = match args.on.is_some() {
-        true => Vec::new(),
+        true => args.attack.none().map(|()| Vec::new())?,
         false => args.attack.attacks()?,
     };
     let targets = args.targets.as_deref().map(read_targets).transpose()?.unwrap_or_default();
@@ -251,6 +266,11 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
     }
     if args.model.policy.len() > 1 {
         return Err(Error::argument("--policy", "an attacked model takes its exits by one policy").into());
+    }
+    if args.plot.is_some() && args.model.model.len() < 2 && attacks.len() < 2 {
+        let what =
+            "draws a curve for each model; name several with --model A,B or several budgets with --budget 0,0.05,0.1";
+        return Err(Error::argument("--plot", what).into());
     }
     let study = Asked { args, global, data: &data, benchmark: &benchmark, targets, runs };
     match (&args.on, &attacks[..]) {
@@ -352,7 +372,11 @@ impl Asked<'_> {
     fn on_given(&self, file: &Path) -> anyhow::Result<Printed> {
         let Self { args, global, data, benchmark, runs, .. } = *self;
         let graph = benchmark.content.graph()?;
-        let attacked = gnarl_graph::dataset::attacked::read_onto(graph, file)?;
+        let (attacked, scaling) = gnarl_graph::dataset::attacked::read_onto(graph, file)?;
+        let features = match scaling {
+            Some(name) => name.parse().map_err(|e: Error| Error::data(file, "attr_scaling", e.to_string()))?,
+            None => FeatureScaling::AsLoaded,
+        };
         let model = args.model.model(&data.name, Task::Node)?;
         if args.model.print_spec {
             return Ok(Either::Left(Either::Left(SpecReport::new(&model, Task::Node)?)));
@@ -360,7 +384,7 @@ impl Asked<'_> {
         if args.dry_run {
             return self.would_run(&[(model.backbone.to_string(), model)], &[]);
         }
-        let study = GivenStudy { model, mode: args.mode, runs, seed: global.seed };
+        let study = GivenStudy { model, mode: args.mode, features, runs, seed: global.seed };
         let epochs = model.plan(Task::Node)?.training.epochs as u64;
         let trainings = runs as u64 * if args.mode == Mode::Poisoning { 2 } else { 1 };
         let bar = progress::steps(&format!("{} on {}", model.backbone, file.display()), epochs * trainings);
@@ -381,7 +405,12 @@ impl Asked<'_> {
     ) -> anyhow::Result<Printed> {
         let Self { args, global, data, runs, .. } = *self;
         if result.runs.is_empty() {
-            return Err(Interrupted { finished: 0, asked: runs }.into());
+            let interrupted = Interrupted { finished: 0, asked: runs };
+            // What was found until then is there nevertheless.
+            return Err(match files.is_empty() {
+                true => interrupted.into(),
+                false => anyhow::anyhow!("what was found until then is in {}", files.join(", ")).context(interrupted),
+            });
         }
         let count = result.runs.len() as f64;
         let spent = |run: &AttackRun| (run.edges_added + run.edges_removed + run.features.entries) as f64;
@@ -471,7 +500,8 @@ fn check_ending(file: &Path) -> gnarl_graph::Result<()> {
 
 /// The attacked graph for SciPy and its flips in their order.
 fn write_attacked(file: &Path, original: &Graph, attacked: &Attacked) -> anyhow::Result<Vec<String>> {
-    gnarl_graph::dataset::npz_writer::save(file, &attacked.graph)?;
+    let scaling = (attacked.features != FeatureScaling::AsLoaded).then(|| attacked.features.to_string());
+    gnarl_graph::dataset::npz_writer::save_scaled(file, &attacked.graph, scaling.as_deref())?;
     let mut csv = String::from("order,change,node,other,target\n");
     for (i, flip) in attacked.flips.iter().enumerate() {
         let (change, u, v) = match flip.part {
@@ -544,7 +574,9 @@ impl Report for AttackReport {
         };
         rows.extend([("attack", made), ("mode", self.mode_text(*mode))]);
         let (added, removed) = (mean(|r| r.edges_added as f64), mean(|r| r.edges_removed as f64));
-        if added + removed > 0.0 {
+        // An attack on edges that found none to flip says so.
+        let on_edges = attack.is_some_and(|attack| attacked_part(&attack) == Perturbed::Structure);
+        if added + removed > 0.0 || on_edges {
             rows.push(("edges added, removed", format!("{}, {}", real(added), real(removed))));
         }
         let moved = mean(|r| r.features.l2);

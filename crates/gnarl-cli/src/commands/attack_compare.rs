@@ -231,7 +231,8 @@ impl Report for CompareReport {
             text.push('\n');
         }
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{} runs each, {} s", self.runs, real(self.seconds));
+        let memory = self.peak_bytes.map_or_else(String::new, |b| format!(", peak memory {} MB", real(b as f64 / 1e6)));
+        let _ = writeln!(text, "{} runs each, {} s{memory}", self.runs, real(self.seconds));
         if !self.files.is_empty() {
             let _ = writeln!(text, "written: {}", self.files.join(", "));
         }

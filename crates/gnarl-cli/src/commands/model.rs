@@ -244,7 +244,7 @@ impl ModelArgs {
             (None, [backbone]) => Model::new(*backbone),
             (None, []) => return Err(Error::argument("--model", "name a model, or a file with --spec").into()),
             (None, _) => {
-                let what = "one model at a time; several are compared by `gnarl attack`";
+                let what = "one model at a time here; several are compared under an attack, by `gnarl attack --model A,B --attack …`";
                 return Err(Error::argument("--model", what).into());
             }
         };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use gnarl::thesis::Recipe;
 use gnarl::thesis::claims::{CLAIMS, Judged, Verdict, Whose};
-use gnarl::thesis::kept::Kept;
+use gnarl::thesis::kept::{Left, Shelf};
 use gnarl::thesis::report::{CellReport, Report as TableReport, Status, Thesis, recipe_name};
 use gnarl::thesis::tables;
 use gnarl_graph::Error;
@@ -46,6 +46,11 @@ pub struct ReportReport {
     cells_run: usize,
     /// Seconds of all cells, one after another.
     cell_seconds: f64,
+    /// What was not run, by dataset.
+    left: Vec<Left>,
+    /// Tables and cells whose figures other numerics made; they count for nothing.
+    stale_tables: usize,
+    stale_cells: usize,
     page: String,
 }
 
@@ -60,13 +65,10 @@ pub struct Counted {
 
 /// Reads the figures, judges the claims, writes the page.
 pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
-    let mut reports = Vec::new();
-    for table in tables::ALL {
-        let kept = Kept::read(table, &args.results)?;
-        let empty = || Kept { table: table.name.into(), numerics: 0, runs: 10, seed: 0, cells: Vec::new() };
-        reports.push(kept.unwrap_or_else(empty).report(table)?);
-    }
-    if reports.iter().all(|report| report.cells_stored == 0) {
+    let shelf = Shelf::read(&args.results)?;
+    let reports = tables::ALL.into_iter().map(|table| shelf.report(table)).collect::<Result<Vec<_>, _>>()?;
+    let (stale_tables, stale_cells) = shelf.stale();
+    if shelf.is_empty() {
         let what = format!(
             "{} has no figures of any table; gnarl reproduce … --results {0} writes them",
             args.results.display()
@@ -74,9 +76,10 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
         return Err(Error::argument("report", what).into());
     }
     let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
-    output::write_whole(&args.out, page(&claims, &reports))?;
+    let left = shelf.left()?;
+    output::write_whole(&args.out, page(&claims, &reports, &left, stale_cells))?;
     if let Some(file) = &args.markdown {
-        output::write_whole(file, markdown(&claims, &reports))?;
+        output::write_whole(file, markdown(&claims, &reports, &left))?;
     }
     for file in &args.fill {
         let page = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
@@ -93,7 +96,14 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
         tables_with_figures: reports.iter().filter(|report| report.cells_stored > 0).count(),
         cells: reports.iter().map(|report| report.cells).sum(),
         cells_run: reports.iter().map(|report| report.cells_stored).sum(),
-        cell_seconds: reports.iter().flat_map(cells).filter_map(|cell| cell.ours.as_ref()).map(|o| o.seconds).sum(),
+        cell_seconds: reports
+            .iter()
+            .flat_map(cells)
+            .filter_map(|cell| cell.ours.as_ref())
+            .fold(0.0, |sum, ours| sum + ours.seconds),
+        left,
+        stale_tables,
+        stale_cells,
         claims,
         page: args.out.display().to_string(),
     })
@@ -129,19 +139,32 @@ impl Report for ReportReport {
         output::render(&table)
             + &format!("\nthe thesis' claims: {}\nours: {}\n", counts(Whose::Thesis), counts(Whose::Ours))
             + &format!(
-                "{} of {} cells in {} of {} tables were run, {:.1} hours of cells one after another\nwritten: {}\n",
+                "{} of {} cells in {} of {} tables were run, {:.1} hours of cells one after another\n",
                 self.cells_run,
                 self.cells,
                 self.tables_with_figures,
                 self.tables.len(),
                 self.cell_seconds / 3600.0,
-                self.page
             )
+            + &self.stale()
+            + &format!("written: {}\n", self.page)
+    }
+}
+
+impl ReportReport {
+    fn stale(&self) -> String {
+        match self.stale_cells {
+            0 => String::new(),
+            count => format!(
+                "{count} cells in {} tables were made by other numerics than this gnarl's and count for nothing\n",
+                self.stale_tables
+            ),
+        }
     }
 }
 
 /// The verdicts and how much of each table was run, for people who read text.
-fn markdown(claims: &[Judged], reports: &[TableReport]) -> String {
+fn markdown(claims: &[Judged], reports: &[TableReport], left: &[Left]) -> String {
     let mut text = String::from(
         "# What holds\n\nMade by `gnarl report --markdown docs/results.md` from the figures in `results/`; a test makes it again and compares. \
          *Ours* is the mean over datasets of the difference run by run, with its standard error, *thesis* the same difference in the thesis' own \
@@ -168,7 +191,18 @@ fn markdown(claims: &[Judged], reports: &[TableReport]) -> String {
         text +=
             &format!("| `{}` | {} | {} | {holes} | {hours:.2} |\n", report.table, report.cells, report.cells_stored);
     }
+    text += &format!("\n## What was not run\n\n{NOT_RUN}\n\n| dataset | cells | hours |\n| --- | ---: | ---: |\n");
+    for of in left {
+        text += &format!("| {} | {} | {} |\n", of.dataset, of.cells, hours(of));
+    }
     text
+}
+
+const NOT_RUN: &str = "Cells, each once however many tables show it, and what they would take one after another on one machine like those that ran the others: judged by \
+                       cells of the same kind, most by those on graphs of about the same size, so a guess where only small graphs were timed.";
+
+fn hours(left: &Left) -> String {
+    left.seconds.map_or_else(|| "-".to_string(), |seconds| real(seconds / 3600.0))
 }
 
 /// `+0.52 ± 0.20`
@@ -180,7 +214,7 @@ fn difference(judged: &Judged) -> String {
 }
 
 /// The whole page.
-fn page(claims: &[Judged], reports: &[TableReport]) -> String {
+fn page(claims: &[Judged], reports: &[TableReport], left: &[Left], stale: usize) -> String {
     let mut body = String::from(
         "<p>Five methods of one thesis, run again: every claim with a verdict by one rule, then every table with our figures, the thesis' and the \
          difference.</p>\n",
@@ -193,6 +227,9 @@ fn page(claims: &[Judged], reports: &[TableReport]) -> String {
         body += &format!("<div class=\"tile {}\"><b>{count}</b>{}</div>\n", class(verdict), verdict.name());
     }
     body += &format!("<div class=\"tile\"><b>{run}</b>of {all} cells run</div>\n</div>\n");
+    if stale > 0 {
+        body += &format!("<p>{stale} cells were made by other numerics than this gnarl's and count for nothing.</p>\n");
+    }
     body += RULE;
     for (whose, title) in
         [(Whose::Thesis, "The thesis' claims"), (Whose::Ours, "What gnarl offers instead, by the same rule")]
@@ -213,8 +250,28 @@ fn page(claims: &[Judged], reports: &[TableReport]) -> String {
     }
     body += "</ul></nav>\n";
     reports.iter().for_each(|report| body += &table_section(report));
+    body += &not_run(left);
     let nav = "<a href=\"#claims\">Claims</a>\n<a href=\"#tables\">Tables</a>";
     page::shell("What holds", STYLE, nav, &body, "")
+}
+
+/// What was not run, and what it would cost.
+fn not_run(left: &[Left]) -> String {
+    let mut html = format!(
+        "<h2 id=\"left\">What was not run</h2>\n<p>{}</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"what was not run\">\
+         <table class=\"sortable\"><thead><tr><th>dataset</th><th>cells</th><th>hours</th></tr></thead>\n<tbody>\n",
+        escape(NOT_RUN)
+    );
+    for of in left {
+        let sort = of.seconds.unwrap_or(-1.0);
+        let name = escape(&of.dataset);
+        html += &format!(
+            "<tr><th scope=\"row\">{name}</th><td data-sort=\"{0}\">{0}</td><td data-sort=\"{sort}\">{1}</td></tr>\n",
+            of.cells,
+            hours(of)
+        );
+    }
+    html + "</tbody></table></div>\n"
 }
 
 /// The name by which links find a table.
@@ -234,8 +291,8 @@ fn class(verdict: Verdict) -> &'static str {
 
 fn claims_table(title: &str, claims: &[&Judged]) -> String {
     let mut html = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"sortable claims\"><thead><tr><th>ch.</th><th>claim</th>\
-         <th>ours</th><th>thesis</th><th>by dataset</th><th>verdict</th></tr></thead>\n<tbody>\n",
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"sortable claims\"><thead><tr><th>ch.</th><th>verdict</th><th>claim</th>\
+         <th>ours</th><th>thesis</th><th>by dataset</th></tr></thead>\n<tbody>\n",
         escape(title)
     );
     for judged in claims {
@@ -249,8 +306,8 @@ fn claims_table(title: &str, claims: &[&Judged]) -> String {
         let claimed = judged.claimed.map_or_else(|| "–".to_string(), |claimed| format!("{claimed:+.2}"));
         let sort = |value: Option<f64>| value.map_or_else(|| "-1e9".to_string(), |value| value.to_string());
         html += &format!(
-            "<tr><td data-sort=\"{0}\">{0}</td><td class=\"says\">{1}<br><small>{2}</small></td><td data-sort=\"{3}\">{4}</td>\
-             <td data-sort=\"{5}\">{claimed}</td><td data-sort=\"{6}\">{7}</td><td><span class=\"verdict {8}\">{9}</span></td></tr>\n",
+            "<tr><td data-sort=\"{0}\">{0}</td><td><span class=\"verdict {8}\">{9}</span></td><td class=\"says\">{1}<br><small>{2}</small></td>\
+             <td data-sort=\"{3}\">{4}</td><td data-sort=\"{5}\">{claimed}</td><td data-sort=\"{6}\">{7}</td></tr>\n",
             judged.claim.chapter,
             escape(judged.claim.says),
             links.join(", "),
@@ -268,11 +325,11 @@ fn claims_table(title: &str, claims: &[&Judged]) -> String {
 
 /// The difference on each dataset as a dot about a line at zero.
 fn dots_of(judged: &Judged) -> String {
-    let values: Vec<f64> = judged.datasets.iter().map(|d| d.2).collect();
+    let values: Vec<f64> = judged.datasets.iter().map(|d| d.1).collect();
     if values.is_empty() {
         return "–".to_string();
     }
-    let names: Vec<String> = judged.datasets.iter().map(|d| format!("{} {:+.2} ± {:.2}", d.1, d.2, d.3)).collect();
+    let names: Vec<String> = judged.datasets.iter().map(|d| format!("{} {:+.2} ± {:.2}", d.0, d.1, d.2)).collect();
     let reach = values.iter().fold(1.0f64, |most, v| most.max(v.abs()));
     let x = |v: f64| 60.0 + 54.0 * v / reach;
     let dots: String = values.iter().map(|&v| format!("<circle cx=\"{:.1}\" cy=\"9\" r=\"3\"/>", x(v))).collect();
@@ -353,7 +410,11 @@ fn figure(cell: &CellReport) -> String {
                 (true, false) => "below",
             };
             let sign = if d.mean > 0.0 { "+" } else { "" };
-            (class, format!("<br><small>{sign}{}</small>", real(d.mean)))
+            let shown = match d.standard_error {
+                Some(error) => format!("{:+.2} ± {error:.2}", d.mean),
+                None => format!("{sign}{}", real(d.mean)),
+            };
+            (class, format!("<br><small>{shown}</small>"))
         }
     };
     format!(
@@ -385,17 +446,17 @@ const RULE: &str = "<details class=\"rule\"><summary>The rule</summary>\n\
 <p>A claim says that one row of a table is above another. <i>Ours</i> is the mean over datasets of the difference run by run, on the same splits and seeds, with its \
 standard error; <i>thesis</i> is the same difference in the thesis' own figures. A claim <b>holds</b> where ours is above zero (or the loss that the claim allows) \
 by more than two standard errors; it holds, but <b>smaller</b>, where ours is also clearly below half of the thesis'. It <b>does not hold</b> where ours is clearly not \
-above zero, or is neither clearly above zero nor clearly half of what the thesis has. All else <b>cannot be told</b>. The rule is the same for the thesis' methods and for ours.</p></details>\n";
+above zero, or is not clearly above zero and clearly below half of what the thesis has. A dataset that a claim compares in several places counts once. All else <b>cannot be told</b>. The rule is the same for the thesis' methods and for ours.</p></details>\n";
 
 /// What only this page has.
 const STYLE: &str = "\
 :root { --holds: #0b6e4f; --smaller: #35648f; --fails: #a83a1b; --open: #6b5d00; --none: #62626b; }
 :root[data-theme=dark] { --holds: #5fd0a5; --smaller: #8fbbe8; --fails: #f0916f; --open: #d9c65a; --none: #a6a6b0; }
 th, td { text-align: left; }
-td.says { white-space: normal; min-width: 14rem; max-width: 34rem; }
+td.says { white-space: normal; min-width: 14rem; max-width: 34rem; } .verdict { white-space: normal; }
 .holds { color: var(--holds); } .smaller { color: var(--smaller); } .fails { color: var(--fails); } .open { color: var(--open); } .none { color: var(--none); }
 .verdict { font-weight: 600; }
-.spark { display: inline-block; vertical-align: middle; margin-left: .4rem; } .spark circle { fill: var(--fg); opacity: .65; } .spark line { stroke: var(--dim); }
+.spark { display: inline-block; max-width: none; vertical-align: middle; margin-left: .4rem; } .spark circle { fill: var(--fg); opacity: .65; } .spark line { stroke: var(--dim); }
 details { border: 1px solid var(--line); border-radius: .5rem; padding: .4rem .8rem; } summary { color: inherit; width: auto; }
 .contents { columns: 18rem; padding-left: 1.2rem; } .notes { color: var(--dim); font-size: .9rem; }
 ";
@@ -406,15 +467,12 @@ mod tests {
 
     #[test]
     fn a_page_has_every_claim_and_every_table_and_nothing_from_outside() {
-        let reports: Vec<TableReport> = tables::ALL
-            .into_iter()
-            .map(|table| {
-                let kept = Kept { table: table.name.into(), numerics: 0, runs: 10, seed: 0, cells: Vec::new() };
-                kept.report(table).unwrap()
-            })
-            .collect();
+        let shelf = Shelf::default();
+        let reports: Vec<TableReport> = tables::ALL.into_iter().map(|table| shelf.report(table).unwrap()).collect();
+        let left = shelf.left().unwrap();
+        assert_eq!(left.iter().find(|of| of.dataset == "cora").and_then(|of| of.seconds), None);
         let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
-        let page = page(&claims, &reports);
+        let page = page(&claims, &reports, &left, 0);
         for claim in CLAIMS {
             assert!(page.contains(&escape(claim.says)), "{}", claim.says);
         }

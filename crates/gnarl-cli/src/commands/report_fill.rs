@@ -18,6 +18,7 @@ const END: &str = "<!-- end of results -->";
 pub fn filled(page: &str, reports: &[TableReport]) -> Result<String> {
     let mut text = String::with_capacity(page.len());
     let mut lines = page.lines().enumerate();
+    let mut blocks = 0;
     while let Some((at, line)) = lines.next() {
         text += line;
         text.push('\n');
@@ -26,10 +27,17 @@ pub fn filled(page: &str, reports: &[TableReport]) -> Result<String> {
         if !lines.by_ref().any(|(_, line)| line == END) {
             return Err(faulty(format!("a block of results has no end; {END} is expected after it")));
         }
+        blocks += 1;
         let block = Block::of(asked).and_then(|block| block.table(reports)).map_err(faulty)?;
         text += &format!("\n{block}\n{END}\n");
     }
-    Ok(text)
+    match blocks {
+        0 => Err(Error::argument(
+            "fill",
+            format!("no block to fill: a line with {START}TABLE; rows …; columns … --> starts one"),
+        )),
+        _ => Ok(text),
+    }
 }
 
 /// What a block shows.
@@ -99,13 +107,13 @@ fn figure(cell: &CellReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl::thesis::kept::Kept;
+    use gnarl::thesis::kept::Shelf;
     use gnarl::thesis::tables;
 
     fn reports() -> Vec<TableReport> {
         let table = tables::ALL.iter().find(|table| table.name == "tab:gin_feature_attacks").unwrap();
         let results = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results");
-        vec![Kept::read(table, &results).unwrap().unwrap().report(table).unwrap()]
+        vec![Shelf::read(&results).unwrap().report(table).unwrap()]
     }
 
     #[test]

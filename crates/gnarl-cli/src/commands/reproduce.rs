@@ -13,7 +13,7 @@ use gnarl::thesis::report::{
 };
 use gnarl::thesis::table::NODES;
 use gnarl::thesis::work::Work;
-use gnarl::thesis::{Progress, RunnerWatch, Settings, Shard, reproduce_all, tables, with_stored};
+use gnarl::thesis::{Progress, RunnerWatch, Settings, Shard, narrowed, reproduce_all, tables, with_stored};
 use gnarl_graph::Error;
 use serde::Serialize;
 
@@ -100,8 +100,9 @@ pub enum ReproduceReport {
 #[derive(Debug, Serialize)]
 pub struct Planned {
     tables: usize,
+    /// Of a shard its own.
     cells: usize,
-    /// Of an earlier run, or of another shard.
+    /// Of an earlier run.
     done: usize,
     /// Of an earlier run with other numerics; they would be run again.
     stale: usize,
@@ -148,7 +149,8 @@ impl Summary {
             holes: count(Status::Hole),
             failed: count(Status::Failed),
             not_run: count(Status::NotRun),
-            cell_seconds: all().filter_map(|(_, cell)| cell.ours.as_ref()).map(|ours| ours.seconds).sum(),
+            // A sum of nothing would be -0.
+            cell_seconds: all().filter_map(|(_, cell)| cell.ours.as_ref()).fold(0.0, |sum, ours| sum + ours.seconds),
             failures: failed
                 .map(|(row, cell)| format!("{}, {} on {}: {}", report.table, row.label, cell.dataset, message(cell)))
                 .collect(),
@@ -207,11 +209,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
     };
     // Of many tables, those that have none of the rows or columns asked for are left out; of one, that is a mistake.
     let is_narrowed = !is_one && (settings.rows.is_some() || !settings.columns.is_empty());
-    let fits = |table: &&gnarl::thesis::Table| !is_narrowed || gnarl::thesis::dry_run(&[table], &settings).is_ok();
-    let chosen: Vec<&'static gnarl::thesis::Table> = chosen.into_iter().filter(fits).collect();
-    if chosen.is_empty() {
-        return Err(Error::argument("reproduce", "none of the tables has such rows and columns").into());
-    }
+    let chosen = if is_narrowed { narrowed(&chosen, &settings)? } else { chosen };
     let planned = gnarl::thesis::dry_run(&chosen, &settings)?;
     if args.dry_run {
         let Progress { done, total, stale, seconds_left, .. } = planned;
@@ -315,8 +313,10 @@ impl Planned {
             ),
             None => ", and none was timed yet to judge how long they take".to_string(),
         };
-        let stale = if self.stale > 0 { format!(" ({} with older numerics)", self.stale) } else { String::new() };
-        format!("{} tables, {} cells: {} done, {left} to run{stale}{time}\n", self.tables, self.cells, self.done)
+        let stale = if self.stale > 0 { format!(" ({} with other numerics)", self.stale) } else { String::new() };
+        let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+        let (tables, cells) = (counted(self.tables, "table"), counted(self.cells, "cell"));
+        format!("{tables}, {cells}: {} done, {left} to run{stale}{time}\n", self.done)
     }
 }
 

@@ -204,28 +204,39 @@ pub fn load(entry: &Entry, data_dir: &Path) -> Result<(Graph, BuildReport)> {
     Ok((graph.with_splits(vec![split])?, report))
 }
 
-/// The same nodes with the edges of an attacked adjacency: what SciPy saved, in the graph's order of nodes. Weights are not read.
+/// The same nodes with the edges of an attacked adjacency: what SciPy saved, in the graph's order of nodes. Its weights are not read: of a weighted
+/// graph, edges that stay keep theirs, and new ones weigh one, as in every attack.
 pub fn with_edges_of(graph: &Graph, path: &Path) -> Result<Graph> {
     let edges = scipy::read_edges(path)?;
     if edges.num_nodes != graph.num_nodes() {
         let what = format!("an adjacency of {} nodes, and the graph has {}", edges.num_nodes, graph.num_nodes());
         return Err(Error::data(path, "shape", what));
     }
-    graph.with_edges(edges.edges)
+    let attacked = graph.with_edges(edges.edges)?;
+    if graph.weights().is_none() {
+        return Ok(attacked);
+    }
+    let gone: Vec<_> = graph.edges().filter(|&(u, v)| !attacked.has_edge(u, v)).collect();
+    let new: Vec<_> = attacked.edges().filter(|&(u, v)| !graph.has_edge(u, v)).collect();
+    Ok(graph.remove_edges(&gone)?.add_edges(&new)?.0)
 }
 
-/// The same nodes with the edges of an attacked graph and, where the file has any (`attr_`), its features.
-pub fn read_onto(graph: &Graph, path: &Path) -> Result<Graph> {
+/// The same nodes with the edges of an attacked graph and, where the file has any (`attr_`), its features, and how it says that they are scaled
+/// already.
+pub fn read_onto(graph: &Graph, path: &Path) -> Result<(Graph, Option<String>)> {
     let attacked = with_edges_of(graph, path)?;
-    match npz::read_attributes(&mut npz::NpzArchive::open(path)?, false)? {
-        None => Ok(attacked),
+    let mut archive = npz::NpzArchive::open(path)?;
+    match npz::read_attributes(&mut archive, false)? {
+        None => Ok((attacked, None)),
         Some(features) => {
             let expected = graph.features().map(crate::Features::num_cols);
             if expected.is_some_and(|cols| cols != features.num_cols()) {
                 let what = format!("{} features, and the graph has {}", features.num_cols(), expected.unwrap_or(0));
                 return Err(Error::data(path, "attr_shape", what));
             }
-            attacked.with_features(features).map_err(|e| Error::data(path, "attr_shape", e.to_string()))
+            let scaling = if archive.has("attr_scaling") { Some(archive.text("attr_scaling")?) } else { None };
+            let attacked = attacked.with_features(features);
+            Ok((attacked.map_err(|e| Error::data(path, "attr_shape", e.to_string()))?, scaling))
         }
     }
 }

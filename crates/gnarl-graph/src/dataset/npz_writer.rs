@@ -5,6 +5,7 @@
 //! | `format`, `shape`, `indptr`, `indices`, `data` | the adjacency, CSR, both arcs of every edge |
 //! | `attr_shape`, `attr_indptr`, `attr_indices`, `attr_data` | features, where they are sparse |
 //! | `attr_matrix` | features, where they are dense |
+//! | `attr_scaling` | how these features are scaled, where they are not as they were loaded: text |
 
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -20,10 +21,15 @@ use crate::matrix::DenseMatrix;
 
 /// Writes the edges and the features of a graph; labels and splits stay behind. The file is there whole or not at all.
 pub fn save(path: &Path, graph: &Graph) -> Result<()> {
-    write_atomically(path, bytes(graph).map_err(|e| Error::data(path, "archive", e.to_string()))?)
+    save_scaled(path, graph, None)
 }
 
-fn bytes(graph: &Graph) -> zip::result::ZipResult<Vec<u8>> {
+/// The same, with a word on how the features are scaled.
+pub fn save_scaled(path: &Path, graph: &Graph, scaling: Option<&str>) -> Result<()> {
+    write_atomically(path, bytes(graph, scaling).map_err(|e| Error::data(path, "archive", e.to_string()))?)
+}
+
+fn bytes(graph: &Graph, scaling: Option<&str>) -> zip::result::ZipResult<Vec<u8>> {
     let n = graph.num_nodes();
     let mut archive = Archive(ZipWriter::new(Cursor::new(Vec::new())));
     archive.member("format", "|S3", "()", b"csr")?;
@@ -51,6 +57,9 @@ fn bytes(graph: &Graph) -> zip::result::ZipResult<Vec<u8>> {
             archive.numbers("attr_indices", "<i4", m.indices().iter().map(|&c| (c as i32).to_le_bytes()))?;
             archive.numbers("attr_data", "<f4", m.values().iter().map(|x| x.to_le_bytes()))?;
         }
+    }
+    if let Some(scaling) = scaling.filter(|_| graph.features().is_some()) {
+        archive.member("attr_scaling", &format!("|S{}", scaling.len()), "()", scaling.as_bytes())?;
     }
     Ok(archive.0.finish()?.into_inner())
 }
@@ -132,11 +141,11 @@ mod tests {
                 None => plain.clone(),
             };
             save(&path, &graph).unwrap();
-            let back = attacked::read_onto(&Graph::empty(5).unwrap(), &path).unwrap();
+            let (back, _) = attacked::read_onto(&Graph::empty(5).unwrap(), &path).unwrap();
             assert_eq!(back.edges().collect::<Vec<_>>(), graph.edges().collect::<Vec<_>>());
             assert_eq!(back.features(), graph.features());
         }
         save(&path, &Graph::empty(0).unwrap()).unwrap();
-        assert_eq!(attacked::read_onto(&Graph::empty(0).unwrap(), &path).unwrap().num_nodes(), 0);
+        assert_eq!(attacked::read_onto(&Graph::empty(0).unwrap(), &path).unwrap().0.num_nodes(), 0);
     }
 }

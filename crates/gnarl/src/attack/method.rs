@@ -9,6 +9,7 @@ use gnarl_graph::{Graph, Labels};
 use super::Attack;
 use crate::classifier::{Classifier, Through, WhiteBox};
 use crate::error::{Error, Result};
+use crate::features::FeatureScaling;
 use crate::perturb::{Budget, Change, EdgeShare};
 
 /// An attack with its settings.
@@ -129,7 +130,10 @@ impl<'a> Scene<'a> {
     pub(super) fn white_box<A: Choice>(&self) -> Result<&'a WhiteBox> {
         let found = self.model.and_then(|model| model.white_box());
         found.ok_or_else(|| {
-            let what = format!("{} follows gradients, and this model has none to give", A::NAME);
+            let what = format!(
+                "{} follows gradients to features, and this model, with what stands before it, has none to give",
+                A::NAME
+            );
             refused(format!("{what}; {}", without_gradients()))
         })
     }
@@ -167,6 +171,8 @@ pub struct Attacked {
     pub change: Change,
     /// Its flips, in the order in which they were found where the attack found them one by one.
     pub flips: Vec<Flip>,
+    /// How the features of the graph are scaled: as they are loaded, or as the model takes them whose input was attacked.
+    pub features: FeatureScaling,
 }
 
 impl Attacked {
@@ -182,7 +188,7 @@ impl Attacked {
             let edges = change.removed.iter().chain(&change.added);
             edges.map(|&(u, v)| Flip { part: Part::Edge(u, v), target: None }).collect()
         });
-        Ok(Self { change, graph, flips })
+        Ok(Self { change, graph, flips, features: FeatureScaling::AsLoaded })
     }
 }
 

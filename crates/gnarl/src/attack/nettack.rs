@@ -146,8 +146,13 @@ impl State {
         let on_features = settings.parts != Parts::Structure;
         let is_binary = graph.features().is_some_and(|f| f.values().iter().all(|&v| v == 0.0 || v == 1.0));
         if on_features && !is_binary {
-            let what = "nettack flips features between 0 and 1, and these are not; ask for them as they are by --features as-loaded";
-            return Err(refused(what));
+            let what = match graph.features() {
+                Some(_) => "the graph's are other numbers, too",
+                None => "the graph has none",
+            };
+            return Err(refused(format!(
+                "nettack flips features between 0 and 1, and {what}; --parts structure flips edges alone"
+            )));
         }
         let x = features_of(graph);
         let propagated = Propagated::new(graph, &x)?;

@@ -72,7 +72,7 @@ impl Choice for Prbcd {
         edges(self.budget)?;
         check_block(self.block)?;
         for (name, count, least) in
-            [("epochs", self.epochs, 1), ("settling", self.settling, 0), ("roundings", self.roundings, 1)]
+            [("attack-epochs", self.epochs, 1), ("settling", self.settling, 0), ("roundings", self.roundings, 1)]
         {
             if !(least..=1_000_000).contains(&count) {
                 return Err(GraphError::setting(name, format!("{count} must lie in {least} to 1000000")));

@@ -12,7 +12,7 @@ use super::{Model, Plan, batches};
 use crate::classifier::{Classifier, EarlyExit, GraphEarlyExit, Through, WhiteBox, to_matrix};
 use crate::depth::{Answers, Policy, Structure};
 use crate::error::Result;
-use crate::features::Scaler;
+use crate::features::{FeatureScaling, Scaler};
 use crate::inference::{CleanInputs, Inference, Reading};
 use crate::operator::RowOperator;
 use crate::perturb::Pair;
@@ -156,6 +156,11 @@ impl Fitted {
     pub fn scaled(&self, graph: &Graph) -> Result<Graph> {
         self.check_columns(graph)?;
         Ok(self.scaler.scaled(graph)?)
+    }
+
+    /// What [`scaled`](Self::scaled) does.
+    pub fn scaling(&self) -> FeatureScaling {
+        self.scaler.scaling()
     }
 
     /// The model on graphs that are [`scaled`](Self::scaled): the defence is gone over, answers are those of a plain forward pass. What

@@ -159,8 +159,9 @@ pub struct FitSummary {
     pub iterations: usize,
     /// Whether the last gain was below the tolerance.
     pub converged: bool,
-    /// Mean log-likelihood of a vector.
-    pub log_likelihood: f64,
+    /// What the fit climbs, as its last iteration had it, where there are any: the mean log-likelihood of a vector, of variational Bayes the lower
+    /// bound for all of them, of a generator minus the loss of its critic.
+    pub objective: Option<f64>,
 }
 
 impl FitSummary {
@@ -170,7 +171,7 @@ impl FitSummary {
             components: report.components,
             iterations: report.curve.len(),
             converged: report.converged,
-            log_likelihood: report.log_likelihood(),
+            objective: report.curve.last().copied(),
         }
     }
 }

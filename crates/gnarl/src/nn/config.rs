@@ -139,7 +139,7 @@ impl NetworkConfig {
             return refuse(format!("noise {} must be at least 0", self.noise));
         }
         match self.backbone.entry().level {
-            Some(Level { least, most, .. }) if !(least..=most).contains(&self.level) => {
+            Some(Level { least, most, .. }) if !((least..=most).contains(&self.level) && self.level.is_finite()) => {
                 let range = if most.is_finite() {
                     format!("lie in {least} to {most}")
                 } else {

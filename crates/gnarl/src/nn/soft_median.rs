@@ -19,7 +19,7 @@ use crate::tensor::{DType, Device, Operator, Result, Tensor, add_bias, gather_co
 use NetworkOption::{Bias, Dropout, Head, Hidden, InputDropout, Layers, Noise, OrthogonalStart};
 
 pub(super) const ENTRY: Entry = Entry {
-    level: Some(Level { usual: 0.2, least: 1e-6, most: f64::MAX }),
+    level: Some(Level { usual: 0.2, least: 1e-6, most: f64::INFINITY }),
     ..stack::entry(
         "soft-median",
         "graph convolutions that trust neighbours near the median",

@@ -323,7 +323,7 @@ impl AttackStudy {
         self.attack.check()?;
         if self.surrogate.is_some() && !self.looks_into_a_model() {
             let what = format!("{} with true labels looks into no model", self.attack);
-            return Err(gnarl_graph::Error::argument("surrogate", what));
+            return Err(gnarl_graph::Error::argument("surrogate, transfer", what));
         }
         Ok(())
     }
@@ -386,6 +386,8 @@ impl AttackStudy {
             && let Some(features) = graph.features()
         {
             attacked.graph = attacked.graph.with_features(features.clone())?;
+        } else if !on_loaded {
+            attacked.features = clean.scaling();
         }
         let run = AttackRun {
             edges_added: attacked.change.added.len(),
@@ -466,6 +468,8 @@ pub struct GivenStudy {
     pub model: Model,
     /// Whether the attacked graph is what a model trained on the clean one is given, or what it is trained on.
     pub mode: Mode,
+    /// How the features of the attacked graph are scaled already: as they are loaded, or as a model takes them.
+    pub features: FeatureScaling,
     /// How many runs: run `i` takes split `i` (in turn) and seed `seed + i`.
     pub runs: usize,
     /// The first run's seed.
@@ -473,13 +477,18 @@ pub struct GivenStudy {
 }
 
 impl GivenStudy {
-    /// All runs side by side, on a benchmark and an attacked version of its graph, both as they are loaded. `targets` are judged, or the test
-    /// nodes.
+    /// All runs side by side, on a benchmark and an attacked version of its graph. `targets` are judged, or the test nodes. Fails where the model
+    /// scales features otherwise than the attacked graph's are scaled already.
     pub fn run(&self, on: &Benchmark, attacked: &Graph, targets: &Targets, watch: &Watch<'_>) -> Result<AttackResult> {
         let start = Instant::now();
         let graph = on.content.graph()?;
-        let change = Attacked::new(graph, attacked.clone())?.change;
-        let part = if change.num_flips() == 0 { Perturbed::Features } else { Perturbed::Structure };
+        let is_loaded = self.features == FeatureScaling::AsLoaded;
+        let edges = match graph.features() {
+            Some(features) => attacked.clone().with_features(features.clone())?,
+            None => attacked.clone(),
+        };
+        let flips = Attacked::new(graph, edges)?.change.num_flips();
+        let part = if flips == 0 { Perturbed::Features } else { Perturbed::Structure };
         let model = self.model.inference(self.model.inference.on(part));
         let ready = model.ready(&on.name, &on.content, FitOptions::default())?;
         let one = |i: usize| -> Result<AttackRun> {
@@ -491,8 +500,18 @@ impl GivenStudy {
                 Targets::Nodes(nodes) => labelled(nodes, labels),
             };
             let clean = ready.fit(split, seed, watch)?;
+            if !is_loaded && clean.scaling() != self.features {
+                let (theirs, own) = (self.features, clean.scaling());
+                let what = format!(
+                    "the attacked graph's are {theirs}, and the model takes them {own}: say --features {theirs}"
+                );
+                return Err(gnarl_graph::Error::setting("features", what).into());
+            }
+            let before = clean.scaled(graph)?;
+            let after = if is_loaded { clean.scaled(attacked)? } else { attacked.clone() };
+            let change = Attacked::new(&before, after.clone())?.change;
             let judge = Judge { model, mode: self.mode, split, items: &items, seed };
-            let (verdict, defended) = judge.judge(&clean, [&clean.scaled(graph)?, &clean.scaled(attacked)?], watch)?;
+            let (verdict, defended) = judge.judge(&clean, [&before, &after], watch)?;
             Ok(AttackRun {
                 edges_added: change.added.len(),
                 edges_removed: change.removed.len(),

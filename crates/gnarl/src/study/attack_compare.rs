@@ -155,7 +155,13 @@ impl Comparison {
         on: &Benchmark,
         watch: &Watch<'_>,
     ) -> Result<Option<Outcome>> {
-        let study = GivenStudy { model: *model, mode: self.mode, runs: self.runs, seed: self.seed };
+        let study = GivenStudy {
+            model: *model,
+            mode: self.mode,
+            features: attacked.features,
+            runs: self.runs,
+            seed: self.seed,
+        };
         outcome(&study.run(on, &attacked.graph, &self.targets, watch)?, false)
     }
 

@@ -35,12 +35,12 @@ pub(super) fn check(attack: &Attack, set: &GraphSet) -> Result<()> {
         return Err(refused(&format!("{what}; attack their edges by {others}")));
     }
     if attack.method().needs_node_classes() {
-        let others = without(|a| !a.method().changes_features());
+        let others = without(|a| !a.method().changes_features() && !a.method().needs_training());
         let what = format!("{attack} goes by the classes of nodes, and the graphs of a set have none");
         return Err(refused(&format!("{what}; attack their edges by {others}")));
     }
     if attack.method().changes_features() && set.graphs().iter().all(|graph| graph.features().is_none()) {
-        let others = without(|a| !a.method().changes_features());
+        let others = without(|a| !a.method().changes_features() && !a.method().needs_training());
         let what = format!("{attack} changes features, and the graphs have none of their own");
         return Err(refused(&format!("{what}; attack their edges by {others}")));
     }

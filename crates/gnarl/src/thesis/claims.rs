@@ -1,7 +1,8 @@
 //! What the thesis says, one sentence each, and a verdict by one rule (`gnarl report`).
 //!
 //! A claim is that one row of a table is above another. Let d be the mean over all datasets of both rows' difference, run by run on the same splits and
-//! seeds, and s its standard error, `sqrt(Σ s_i²) / m` for m datasets, which are independent of each other. With c the same difference in the thesis' own
+//! seeds, and s its standard error, `sqrt(Σ s_i²) / m` for m datasets, which are independent of each other. A dataset that a claim compares in several
+//! places counts once, by the means of its differences and of their errors: its runs share their splits. With c the same difference in the thesis' own
 //! figures on the same datasets, and t what the difference must exceed (0, or a loss that is still allowed):
 //!
 //! | verdict | where |
@@ -90,14 +91,14 @@ pub struct Judged {
     pub standard_error: Option<f64>,
     /// The thesis' mean over the same datasets, where it has figures for them.
     pub claimed: Option<f64>,
-    /// Each dataset: the table, the column, ours.
-    pub datasets: Vec<(&'static str, &'static str, f64, f64)>,
+    /// Each dataset: its name, ours and its standard error.
+    pub datasets: Vec<(&'static str, f64, f64)>,
 }
 
 impl Claim {
     /// The verdict by what reports of tables have, with the thesis' recipe.
     pub fn judge(&self, reports: &[Report]) -> Judged {
-        let mut datasets = Vec::new();
+        let mut places: Vec<(&'static str, Vec<(f64, f64)>)> = Vec::new();
         let mut claimed = Vec::new();
         for &(table, row, baseline) in self.compares {
             let Some(report) = reports.iter().find(|report| report.table.rsplit(':').next() == Some(table)) else {
@@ -108,13 +109,22 @@ impl Claim {
             for (c, column) in report.columns.iter().enumerate() {
                 let (a, b): (&CellReport, &CellReport) = (&row.cells[c], &baseline.cells[c]);
                 let Some(Difference { mean, standard_error: Some(error), .. }) = a.minus_cell(b) else { continue };
-                datasets.push((report.table, *column, mean, error));
+                match places.iter_mut().find(|(dataset, _)| dataset.eq_ignore_ascii_case(column)) {
+                    Some((_, found)) => found.push((mean, error)),
+                    None => places.push((column, vec![(mean, error)])),
+                }
                 claimed.extend(a.thesis.minus(b.thesis).map(|difference| difference.mean));
             }
         }
+        let once = |(dataset, found): (&'static str, Vec<(f64, f64)>)| {
+            let count = found.len() as f64;
+            let (mean, error) = found.iter().fold((0.0, 0.0), |(mean, error), of| (mean + of.0, error + of.1));
+            (dataset, mean / count, error / count)
+        };
+        let datasets: Vec<_> = places.into_iter().map(once).collect();
         let count = datasets.len() as f64;
-        let mean = (count > 0.0).then(|| datasets.iter().map(|d| d.2).sum::<f64>() / count);
-        let error = (count > 0.0).then(|| datasets.iter().map(|d| d.3 * d.3).sum::<f64>().sqrt() / count);
+        let mean = (count > 0.0).then(|| datasets.iter().map(|d| d.1).sum::<f64>() / count);
+        let error = (count > 0.0).then(|| datasets.iter().map(|d| d.2 * d.2).sum::<f64>().sqrt() / count);
         let claimed = (!claimed.is_empty()).then(|| claimed.iter().sum::<f64>() / claimed.len() as f64);
         let verdict = match (mean, error) {
             (Some(mean), Some(error)) => verdict(mean, error, claimed, self.above),
@@ -460,6 +470,8 @@ pub const CLAIMS: &[Claim] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::thesis::cell::NUMERICS;
+    use crate::thesis::kept::{Kept, KeptCell, Shelf};
     use crate::thesis::tables;
 
     #[test]
@@ -475,6 +487,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Three rows on one dataset share its splits: they are one witness, not three.
+    #[test]
+    fn a_dataset_counts_once() {
+        let claim = CLAIMS.iter().find(|claim| claim.compares.len() == 3 && claim.chapter == 6).unwrap();
+        let table = tables::find("combinations").unwrap();
+        let cell = |row: &str, runs: [f64; 2]| KeptCell {
+            row: row.into(),
+            column: "Cora".into(),
+            recipe: Some("thesis".into()),
+            runs: runs.to_vec(),
+            parts: Vec::new(),
+            splits: Some("0a1b2c3d".into()),
+            seconds: 1.0,
+        };
+        // Differences run by run: 0 and 2, 1 and 3, 2 and 4.
+        let with = |i: usize| {
+            let (_, row, baseline) = claim.compares[i];
+            [cell(baseline, [70.0, 70.0]), cell(row, [70.0 + i as f64, 72.0 + i as f64])]
+        };
+        let cells = (0..3).flat_map(with).collect();
+        let dir = tempfile::tempdir().unwrap();
+        Kept { table: table.name.into(), numerics: NUMERICS, runs: 2, seed: 0, cells }
+            .write(table, dir.path())
+            .unwrap();
+        let report = Shelf::read(dir.path()).unwrap().report(table).unwrap();
+        let judged = claim.judge(&[report]);
+        // Each has a standard error of sqrt(2) / sqrt(2) = 1.
+        assert_eq!(judged.datasets, [("Cora", 2.0, 1.0)]);
+        assert_eq!((judged.mean, judged.standard_error, judged.verdict), (Some(2.0), Some(1.0), Verdict::CannotBeTold));
     }
 
     #[test]

@@ -1,19 +1,22 @@
 //! What is kept of a table in the repository: the figure of every run, and nothing that can be had by running it again.
 //!
 //! A cell's own file has everything that was found, curves and learned scalars too; a table's file here has a few kilobytes. From it the same
-//! [`Report`] is made, with the same differences run by run.
+//! [`Report`] is made, with the same differences run by run. A [`Shelf`] is a folder of them: what one table has of a cell serves every table that
+//! shows the same of it.
 
-use std::path::Path;
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
 
 use gnarl_graph::files::write_atomically;
 use serde::{Deserialize, Serialize};
 
-use super::cell::NUMERICS;
+use super::cell::{CellConfig, NUMERICS};
 use super::measured::Measured;
 use super::recipe::Recipe;
 use super::report::{Report, recipe_name};
-use super::runner::{Outcome, Plan, Settings, plan};
+use super::runner::{Outcome, Pace, Plan, Settings, plan};
 use super::table::Table;
+use super::tables;
 use super::work::Work;
 use crate::error::{Error, Result};
 
@@ -110,7 +113,29 @@ impl Kept {
         if kept.table != table.name {
             return Err(wrong(format!("figures of {}, not of {}", kept.table, table.name)));
         }
+        for cell in &kept.cells {
+            let recipes = [Recipe::Thesis, Recipe::Default].map(recipe_name);
+            let is_known = table.rows.iter().any(|row| row.label == cell.row)
+                && table.columns.contains(&cell.column.as_str())
+                && cell.recipe.as_deref().is_none_or(|recipe| recipes.contains(&recipe));
+            if !is_known {
+                let recipe = cell.recipe.as_deref().unwrap_or("none");
+                return Err(wrong(format!("{} has no row {}, {}, recipe {recipe}", table.name, cell.row, cell.column)));
+            }
+            if cell.runs.is_empty() || !cell.runs.len().is_multiple_of(kept.runs.max(1)) {
+                let (count, runs) = (cell.runs.len(), kept.runs);
+                return Err(wrong(format!("{}, {}: {count} figures of {runs} runs", cell.row, cell.column)));
+            }
+        }
         Ok(Some(kept))
+    }
+
+    /// Every cell that the table has, with the runs and the seed of these figures.
+    fn plans(&self, table: &Table) -> Result<Vec<Plan>> {
+        let mut settings = Settings::new(Default::default(), Default::default());
+        (settings.runs, settings.seed) = (self.runs, self.seed);
+        settings.recipes = vec![Recipe::Thesis, Recipe::Default];
+        plan(table, &settings)
     }
 
     /// The figures of a plan, where they are here.
@@ -128,29 +153,141 @@ impl Kept {
         })
     }
 
-    /// Whether its figures are those that these settings would find.
-    pub(super) fn serves(&self, table: &Table, settings: &Settings) -> bool {
+    /// What keeps its figures from standing beside those that these settings would find.
+    fn hinders(&self, table: &Table, settings: &Settings) -> Option<String> {
+        let plural = |runs: usize| if runs == 1 { "1 run".to_string() } else { format!("{runs} runs") };
+        if self.numerics != NUMERICS {
+            let what = format!("figures that numerics {} made, where this gnarl has {NUMERICS}", self.numerics);
+            return Some(format!("{what}: move the file away, and its cells are run again"));
+        }
         let same_runs = !table.is_trained() || (self.runs, self.seed) == (settings.runs, settings.seed);
-        self.numerics == NUMERICS && same_runs
+        (!same_runs).then(|| {
+            let (has, asked) = (plural(self.runs), plural(settings.runs));
+            let what = format!("figures of {has} from seed {}, where {asked} from seed {}", self.seed, settings.seed);
+            format!("{what} would take their place: say another folder")
+        })
+    }
+}
+
+/// The figures of all tables in a folder.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    folder: PathBuf,
+    tables: HashMap<&'static str, Kept>,
+    /// What is known of a cell, by its configuration and what is shown of it.
+    by_cell: HashMap<String, (CellConfig, Measured)>,
+}
+
+/// What was not run on a dataset.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Left {
+    /// The dataset.
+    pub dataset: String,
+    /// Cells, each once however many tables show it.
+    pub cells: usize,
+    /// What they would take one after another, judged by the cells that were timed; none where nothing tells.
+    pub seconds: Option<f64>,
+}
+
+impl Shelf {
+    /// Reads a folder; one that is not there is empty. Fails where a file is broken, or has rows that its table lacks.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let mut shelf = Self { folder: folder.to_path_buf(), ..Self::default() };
+        for table in tables::ALL {
+            let Some(kept) = Kept::read(table, folder)? else { continue };
+            if kept.numerics == NUMERICS {
+                for plan in kept.plans(table)? {
+                    if let Some(measured) = kept.measured(table, &plan) {
+                        shelf.by_cell.entry(shown(table, &plan)?).or_insert((plan.config, measured));
+                    }
+                }
+            }
+            shelf.tables.insert(table.name, kept);
+        }
+        Ok(shelf)
     }
 
-    /// The table with these figures.
-    pub fn report(&self, table: &Table) -> Result<Report> {
-        let mut settings = Settings::new(Default::default(), Default::default());
-        (settings.runs, settings.seed) = (self.runs, self.seed);
-        settings.recipes = vec![Recipe::Thesis, Recipe::Default];
-        let mut plans = plan(table, &settings)?;
-        let has = |recipe: Recipe| self.cells.iter().any(|cell| cell.recipe.as_deref() == Some(recipe_name(recipe)));
-        // A recipe that nothing was run with is not shown; the thesis' is, so that holes are seen.
-        plans.retain(|plan| plan.recipe != Some(Recipe::Default) || has(Recipe::Default));
-        let outcome = |plan: &Plan| match (self.measured(table, plan), &plan.config.work) {
-            (Some(measured), _) => Outcome::measured(measured),
-            (None, Work::Missing(what)) => Outcome::Hole(what.to_string()),
-            (None, _) => Outcome::NotRun,
-        };
-        let outcomes = plans.iter().map(outcome).collect();
-        Report::new(table, &settings, &plans.iter().collect::<Vec<_>>(), outcomes, 0.0)
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.tables.values().all(|kept| kept.cells.is_empty())
     }
+
+    /// Figures that other numerics made, which count for nothing: the tables and how many cells.
+    pub fn stale(&self) -> (usize, usize) {
+        let stale = || self.tables.values().filter(|kept| kept.numerics != NUMERICS);
+        (stale().count(), stale().map(|kept| kept.cells.len()).sum())
+    }
+
+    /// Fails where figures of these settings would take the place of others in a table's file.
+    pub(super) fn check(&self, table: &Table, settings: &Settings) -> Result<()> {
+        let hinders = self.tables.get(table.name).and_then(|kept| kept.hinders(table, settings));
+        let file = || self.folder.join(format!("{}.json", table.short_name()));
+        match hinders {
+            Some(what) => {
+                Err(Error::Graph(gnarl_graph::Error::argument("results", format!("{}: {what}", file().display()))))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The figures of a plan, whatever table's file has them.
+    pub(super) fn measured(&self, table: &Table, plan: &Plan) -> Result<Option<Measured>> {
+        Ok(self.by_cell.get(&shown(table, plan)?).map(|(_, measured)| measured.clone()))
+    }
+
+    /// The table with the figures that are here.
+    pub fn report(&self, table: &Table) -> Result<Report> {
+        let own = self.tables.get(table.name).filter(|kept| kept.numerics == NUMERICS);
+        let mut settings = Settings::new(Default::default(), Default::default());
+        (settings.runs, settings.seed) = own.map_or((Settings::RUNS, 0), |kept| (kept.runs, kept.seed));
+        settings.recipes = vec![Recipe::Thesis, Recipe::Default];
+        let mut found = Vec::new();
+        for plan in plan(table, &settings)? {
+            let outcome = match (self.measured(table, &plan)?, &plan.config.work) {
+                (Some(measured), _) => Outcome::measured(measured),
+                (None, Work::Missing(what)) => Outcome::Hole(what.to_string()),
+                (None, _) => Outcome::NotRun,
+            };
+            found.push((plan, outcome));
+        }
+        // A recipe that nothing was run with is not shown; the thesis' is, so that holes are seen.
+        let has_default = found
+            .iter()
+            .any(|(plan, outcome)| plan.recipe == Some(Recipe::Default) && matches!(outcome, Outcome::Measured(_)));
+        found.retain(|(plan, _)| plan.recipe != Some(Recipe::Default) || has_default);
+        let (plans, outcomes): (Vec<_>, Vec<_>) = found.iter().map(|(plan, outcome)| (plan, outcome.clone())).unzip();
+        Report::new(table, &settings, &plans, outcomes, 0.0)
+    }
+
+    /// What was not run with the thesis' recipe and ten runs, by dataset.
+    pub fn left(&self) -> Result<Vec<Left>> {
+        let settings = Settings::new(Default::default(), Default::default());
+        let mut open: BTreeMap<String, CellConfig> = BTreeMap::new();
+        for table in tables::ALL {
+            for plan in plan(table, &settings)? {
+                let is_missing = matches!(plan.config.work, Work::Missing(_));
+                if !is_missing && self.measured(table, &plan)?.is_none() {
+                    open.insert(plan.config.text()?, plan.config);
+                }
+            }
+        }
+        // In an order, so that rounding is the same each time.
+        let timed: BTreeMap<&String, &(CellConfig, Measured)> = self.by_cell.iter().collect();
+        let pace = Pace::of(timed.into_values().map(|(config, measured)| (config, measured)));
+        let mut left: BTreeMap<&str, Left> = BTreeMap::new();
+        for config in open.values() {
+            let none = || Left { dataset: config.dataset.clone(), cells: 0, seconds: Some(0.0) };
+            let of = left.entry(&config.dataset).or_insert_with(none);
+            of.cells += 1;
+            of.seconds = of.seconds.zip(pace.seconds(config)).map(|(sum, more)| sum + more);
+        }
+        Ok(left.into_values().collect())
+    }
+}
+
+/// Stands for a cell and what a row shows of it.
+fn shown(table: &Table, plan: &Plan) -> Result<String> {
+    Ok(format!("{:?} {}", table.rows[plan.row].spec.measure(), plan.config.text()?))
 }
 
 /// A few letters that stand for the names of splits; letters that stand for some already stay.
@@ -197,7 +334,8 @@ mod tests {
         kept.write(table, dir.path()).unwrap();
         let back = Kept::read(table, dir.path()).unwrap().unwrap();
         assert_eq!(back, kept);
-        let report = back.report(table).unwrap();
+        let shelf = Shelf::read(dir.path()).unwrap();
+        let report = shelf.report(table).unwrap();
         let gratin = report.rows.iter().find(|row| row.label == "GRATIN").unwrap();
         let mutag = &gratin.cells[2];
         assert!((mutag.minus("No Aug.").unwrap().paired.unwrap().mean - 4.0 / 3.0).abs() < 1e-9);
@@ -207,6 +345,69 @@ mod tests {
         std::fs::write(dir.path().join("oracle.json"), "{").unwrap();
         let e = Kept::read(tables::find("oracle").unwrap(), dir.path()).unwrap_err().to_string();
         assert!(e.starts_with("results: ") && e.contains("oracle.json"), "{e}");
+    }
+
+    fn of_mutag(row: &str, runs: &[f64]) -> KeptCell {
+        KeptCell {
+            row: row.into(),
+            column: "MUTAG".into(),
+            recipe: Some("thesis".into()),
+            runs: runs.to_vec(),
+            parts: Vec::new(),
+            splits: Some("0a1b2c3d".into()),
+            seconds: 36.0,
+        }
+    }
+
+    fn kept(runs: usize, cells: Vec<KeptCell>) -> (&'static Table, Kept) {
+        let table = tables::find("results_gcn").unwrap();
+        (table, Kept { table: table.name.into(), numerics: NUMERICS, runs, seed: 0, cells })
+    }
+
+    #[test]
+    fn what_one_table_has_serves_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs: Vec<f64> = (0..10).map(f64::from).collect();
+        let (table, figures) = kept(10, vec![of_mutag("No Aug.", &runs)]);
+        figures.write(table, dir.path()).unwrap();
+        let shelf = Shelf::read(dir.path()).unwrap();
+        let other = shelf.report(tables::find("config_models").unwrap()).unwrap();
+        let row = other.rows.iter().find(|row| row.label == "No Aug. w/ GCN").unwrap();
+        let shown: Vec<Status> = row.cells.iter().map(|cell| cell.status).collect();
+        assert_eq!(shown.iter().filter(|status| **status == Status::Measured).count(), 1, "{shown:?}");
+        assert_eq!(row.cells[2].ours.as_ref().unwrap().runs, runs);
+        // What is left has one cell less, and an estimate by the cell that was timed.
+        let cells = |shelf: &Shelf| shelf.left().unwrap().into_iter().find(|left| left.dataset == "MUTAG").unwrap();
+        let (left, all) = (cells(&shelf), cells(&Shelf::default()));
+        assert_eq!((left.cells, all.seconds), (all.cells - 1, None));
+        assert!(left.seconds.is_some_and(|seconds| seconds > 36.0), "{left:?}");
+    }
+
+    #[test]
+    fn figures_are_not_overwritten_by_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs: Vec<f64> = (0..10).map(f64::from).collect();
+        let (table, figures) = kept(10, vec![of_mutag("No Aug.", &runs)]);
+        figures.write(table, dir.path()).unwrap();
+        let asked = |runs: usize, seed: u64| Settings { runs, seed, ..Settings::new("data".into(), "out".into()) };
+        let check =
+            |settings: &Settings| Shelf::read(dir.path()).unwrap().check(table, settings).map_err(|e| e.to_string());
+        assert_eq!(check(&asked(10, 0)), Ok(()));
+        let e = check(&asked(1, 0)).unwrap_err();
+        assert!(e.contains("results_gcn.json: figures of 10 runs from seed 0, where 1 run from seed 0"), "{e}");
+        assert!(check(&asked(10, 3)).unwrap_err().contains("say another folder"));
+        Kept { numerics: 1, ..figures.clone() }.write(table, dir.path()).unwrap();
+        assert!(check(&asked(10, 0)).unwrap_err().contains("numerics 1 made"));
+        let shelf = Shelf::read(dir.path()).unwrap();
+        assert_eq!((shelf.stale(), shelf.report(table).unwrap().cells_stored), ((1, 1), 0), "they count for nothing");
+        for (cell, why) in [
+            (of_mutag("No Such Row", &runs), "has no row No Such Row"),
+            (of_mutag("No Aug.", &runs[..7]), "7 figures of 10 runs"),
+        ] {
+            kept(10, vec![cell]).1.write(table, dir.path()).unwrap();
+            let e = Shelf::read(dir.path()).unwrap_err().to_string();
+            assert!(e.contains(why), "{e}");
+        }
     }
 
     #[test]

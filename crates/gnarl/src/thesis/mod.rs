@@ -37,5 +37,5 @@ pub mod work;
 pub use measure::Measure;
 pub use recipe::Recipe;
 pub use report::Report;
-pub use runner::{Progress, RunnerWatch, Settings, Shard, dry_run, reproduce, reproduce_all, with_stored};
+pub use runner::{Progress, RunnerWatch, Settings, Shard, dry_run, narrowed, reproduce, reproduce_all, with_stored};
 pub use table::{Baseline, Figure, Property, Row, SetProperty, Spec, Table};

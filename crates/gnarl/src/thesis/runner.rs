@@ -15,7 +15,7 @@ use gnarl_graph::dataset::{self, Dataset, registry};
 use serde::Serialize;
 
 use super::cell::CellConfig;
-use super::kept::Kept;
+use super::kept::Shelf;
 use super::measured::Measured;
 use super::recipe::Recipe;
 use super::report::{Report, Status};
@@ -99,9 +99,9 @@ impl Settings {
 pub struct Progress {
     /// Cells done, earlier runs' included.
     pub done: usize,
-    /// Cells in all.
+    /// Cells in all; of a shard its own.
     pub total: usize,
-    /// Of those done, how many an earlier run had kept, or another shard is to run.
+    /// Of those done, how many an earlier run had kept.
     pub reused: usize,
     /// Of those to run, how many an earlier run had kept with other numerics.
     pub stale: usize,
@@ -170,7 +170,10 @@ pub fn reproduce_all(tables: &[&Table], settings: &Settings, watch: &RunnerWatch
     let report = |(table, planned): (&&Table, &Vec<Planned>)| {
         let outcomes = planned.iter().map(|planned| cells.outcome(planned)).collect();
         let plans: Vec<&Plan> = planned.iter().map(|planned| &planned.plan).collect();
-        Report::new(table, settings, &plans, outcomes, seconds)
+        let report = Report::new(table, settings, &plans, outcomes, seconds)?;
+        // What another shard is to run is no interruption.
+        let was_stopped = watch.stop.load(Ordering::Relaxed);
+        Ok(Report { interrupted: report.interrupted && was_stopped, ..report })
     };
     tables.iter().zip(&cells.plans).map(report).collect()
 }
@@ -190,6 +193,8 @@ struct Cells {
     plans: Vec<Vec<Planned>>,
     /// Those to run here, in this order.
     open: Vec<usize>,
+    /// Those of this shard, done or not.
+    here: usize,
     /// Those that other numerics made.
     stale: usize,
 }
@@ -201,21 +206,31 @@ struct Planned {
     kept: Option<Measured>,
 }
 
-/// The figures of a table that are kept in short and still hold.
-fn kept_of(table: &Table, settings: &Settings) -> Result<Option<Kept>> {
-    let Some(folder) = &settings.results else { return Ok(None) };
-    Ok(Kept::read(table, folder)?.filter(|kept| kept.serves(table, settings)))
+/// The figures that are kept in short. Fails where those of these tables and settings would take the place of others.
+fn shelf_of(tables: &[&Table], settings: &Settings) -> Result<Shelf> {
+    let Some(folder) = &settings.results else { return Ok(Shelf::default()) };
+    let shelf = Shelf::read(folder)?;
+    tables.iter().try_for_each(|table| shelf.check(table, settings))?;
+    Ok(shelf)
 }
 
 impl Cells {
     fn new(tables: &[&Table], settings: &Settings) -> Result<Self> {
         let folder = settings.out.join("cells");
-        let mut cells =
-            Self { folder, configs: Vec::new(), outcomes: Vec::new(), plans: Vec::new(), open: Vec::new(), stale: 0 };
+        let mut cells = Self {
+            folder,
+            configs: Vec::new(),
+            outcomes: Vec::new(),
+            plans: Vec::new(),
+            open: Vec::new(),
+            here: 0,
+            stale: 0,
+        };
+        check_columns(tables, &settings.columns)?;
+        let in_short = shelf_of(tables, settings)?;
         let mut known: HashMap<String, usize> = HashMap::new();
         for table in tables {
             let mut of_table = Vec::new();
-            let in_short = kept_of(table, settings)?;
             for plan in plan(table, settings)? {
                 let text = plan.config.text()?;
                 let at = match known.get(&text) {
@@ -223,7 +238,7 @@ impl Cells {
                     None => cells.add(&plan.config)?,
                 };
                 known.insert(text, at);
-                let kept = in_short.as_ref().and_then(|kept| kept.measured(table, &plan));
+                let kept = in_short.measured(table, &plan)?;
                 of_table.push(Planned { plan, cell: at, kept });
             }
             cells.plans.push(of_table);
@@ -245,16 +260,12 @@ impl Cells {
 
     /// Tables that need least come first, and within a table what needs least of its columns' datasets at a time.
     fn order(&mut self, settings: &Settings) -> Result<()> {
-        let is_open = |at: usize| -> Result<bool> {
-            let here = match settings.shard {
-                Some(shard) => shard.has(&self.configs[at])?,
-                None => true,
-            };
-            Ok(here && self.outcomes[at].is_none())
-        };
+        let is_here = |config: &CellConfig| settings.shard.map_or(Ok(true), |shard| shard.has(config));
+        let here = self.configs.iter().map(is_here).collect::<Result<Vec<bool>>>()?;
+        self.here = here.iter().filter(|is_here| **is_here).count();
         let mut open = vec![false; self.configs.len()];
         for planned in self.plans.iter().flatten().filter(|planned| planned.kept.is_none()) {
-            open[planned.cell] = is_open(planned.cell)?;
+            open[planned.cell] = here[planned.cell] && self.outcomes[planned.cell].is_none();
         }
         let needs = |planned: &[Planned]| {
             let mut of: Vec<usize> = planned.iter().map(|planned| planned.cell).filter(|&at| open[at]).collect();
@@ -348,7 +359,7 @@ pub fn with_stored(table: &Table, settings: &Settings, report: &Report) -> Resul
     recipes.extend([Recipe::Thesis, Recipe::Default].into_iter().filter(|r| !settings.recipes.contains(r)));
     let everything = Settings { recipes, columns: Vec::new(), rows: None, ..settings.clone() };
     let folder = settings.out.join("cells");
-    let in_short = kept_of(table, settings)?;
+    let in_short = shelf_of(&[table], settings)?;
     let mut found = Vec::new();
     for plan in plan(table, &everything)? {
         // What is not in gnarl has no settings to tell its recipe by.
@@ -359,8 +370,8 @@ pub fn with_stored(table: &Table, settings: &Settings, report: &Report) -> Resul
             Some(Status::Hole) => Outcome::Hole(message()),
             Some(Status::Failed) => Outcome::Failed(message()),
             _ => {
-                let kept = || in_short.as_ref().and_then(|kept| kept.measured(table, &plan));
-                plan.config.stored(&folder)?.or_else(kept).map_or(Outcome::NotRun, Outcome::measured)
+                let kept = in_short.measured(table, &plan)?;
+                plan.config.stored(&folder)?.or(kept).map_or(Outcome::NotRun, Outcome::measured)
             }
         };
         let is_shown = asked.is_some() || outcome != Outcome::NotRun;
@@ -410,19 +421,47 @@ pub(super) fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
     Ok(plans)
 }
 
-/// Positions of the columns asked for, in the table's order.
+/// Positions of the columns asked for, in the table's order; fails where it has none of them.
 fn select_columns(table: &Table, asked: &[String]) -> Result<Vec<usize>> {
     let mut chosen = vec![asked.is_empty(); table.columns.len()];
-    for name in asked {
-        let dataset = dataset_name(name);
-        let at = (table.columns.iter())
-            .position(|c| c.eq_ignore_ascii_case(name) || (dataset.is_some() && dataset_name(c) == dataset));
-        match at {
-            Some(at) => chosen[at] = true,
-            None => return Err(gnarl_graph::Error::unknown("column", name, table.columns.iter().copied()).into()),
-        }
+    for at in asked.iter().filter_map(|name| column(table, name)) {
+        chosen[at] = true;
     }
-    Ok((0..chosen.len()).filter(|&i| chosen[i]).collect())
+    let chosen: Vec<usize> = (0..chosen.len()).filter(|&i| chosen[i]).collect();
+    match asked.first() {
+        Some(name) if chosen.is_empty() => {
+            Err(gnarl_graph::Error::unknown("column", name, table.columns.iter().copied()).into())
+        }
+        _ => Ok(chosen),
+    }
+}
+
+fn column(table: &Table, name: &str) -> Option<usize> {
+    let dataset = dataset_name(name);
+    table.columns.iter().position(|c| c.eq_ignore_ascii_case(name) || (dataset.is_some() && dataset_name(c) == dataset))
+}
+
+/// Fails for a column that none of the tables has.
+fn check_columns(tables: &[&Table], asked: &[String]) -> Result<()> {
+    let Some(name) = asked.iter().find(|name| tables.iter().all(|table| column(table, name).is_none())) else {
+        return Ok(());
+    };
+    let mut known: Vec<&str> = tables.iter().flat_map(|table| table.columns.iter().copied()).collect();
+    known.sort_unstable();
+    known.dedup();
+    Err(gnarl_graph::Error::unknown("column", name, known).into())
+}
+
+/// Those of several tables that have any of the rows and any of the columns asked for. Fails for a column that none of them has, and where none is
+/// left.
+pub fn narrowed<'t>(tables: &[&'t Table], settings: &Settings) -> Result<Vec<&'t Table>> {
+    check_columns(tables, &settings.columns)?;
+    let fits = |table: &&&Table| plan(table, settings).is_ok();
+    let left: Vec<&Table> = tables.iter().filter(fits).copied().collect();
+    match left.is_empty() {
+        true => Err(gnarl_graph::Error::argument("reproduce", "none of the tables has such rows and columns").into()),
+        false => Ok(left),
+    }
 }
 
 fn run_cell(config: &CellConfig, sources: &Sources<'_>, stop: &AtomicBool) -> Outcome {
@@ -494,10 +533,15 @@ struct Clock {
 
 struct Tally {
     done: usize,
-    /// Seconds of the cells of each kind that were timed, beside what was done. Summed in an order, so that rounding is the same each time.
-    timed: BTreeMap<&'static str, Vec<(f64, Amount)>>,
+    pace: Pace,
     /// What is left of each kind.
     left: BTreeMap<&'static str, Vec<Amount>>,
+}
+
+/// Seconds of the cells of each kind that were timed, beside what was done. Summed in an order, so that rounding is the same each time.
+#[derive(Default)]
+pub(super) struct Pace {
+    timed: BTreeMap<&'static str, Vec<(f64, Amount)>>,
 }
 
 /// How much a cell has to do.
@@ -525,14 +569,14 @@ impl Amount {
 
 impl Clock {
     fn new(cells: &Cells) -> Self {
-        let mut tally = Tally { done: 0, timed: BTreeMap::new(), left: BTreeMap::new() };
+        let mut tally = Tally { done: 0, pace: Pace::default(), left: BTreeMap::new() };
         for &at in &cells.open {
             let config = &cells.configs[at];
             tally.left.entry(config.work.kind()).or_default().push(Amount::of(config));
         }
         for (config, outcome) in cells.configs.iter().zip(&cells.outcomes) {
             if let Some(Outcome::Measured(measured)) = outcome {
-                tally.time(config, measured);
+                tally.pace.time(config, measured);
             }
         }
         // Figures that are kept in short were timed, too; a cell of several tables once.
@@ -543,10 +587,10 @@ impl Clock {
             }
         }
         for (cell, kept) in in_short {
-            tally.time(&cells.configs[cell], kept);
+            tally.pace.time(&cells.configs[cell], kept);
         }
         let workers = rayon::current_num_threads().min(cells.open.len()).max(1);
-        let (total, stale) = (cells.configs.len(), cells.stale);
+        let (total, stale) = (cells.here, cells.stale);
         Self { total, reused: total - cells.open.len(), stale, workers, tally: Mutex::new(tally) }
     }
 
@@ -561,7 +605,7 @@ impl Clock {
             left.remove(at);
         }
         if let Outcome::Measured(measured) = outcome {
-            tally.time(config, measured);
+            tally.pace.time(config, measured);
         }
         drop(tally);
         self.progress()
@@ -576,6 +620,21 @@ impl Clock {
 }
 
 impl Tally {
+    /// One after another; `None` where nothing was timed yet that tells.
+    fn seconds_left(&self) -> Option<f64> {
+        let all = self.left.iter().flat_map(|(kind, left)| left.iter().map(move |amount| (kind, amount)));
+        all.map(|(kind, amount)| self.pace.judge(kind, amount)).sum()
+    }
+}
+
+impl Pace {
+    /// By cells and what was found.
+    pub(super) fn of<'a>(cells: impl Iterator<Item = (&'a CellConfig, &'a Measured)>) -> Self {
+        let mut pace = Self::default();
+        cells.for_each(|(config, measured)| pace.time(config, measured));
+        pace
+    }
+
     fn time(&mut self, config: &CellConfig, measured: &Measured) {
         let amount = Amount::of(config);
         if amount.work > 0.0 {
@@ -583,21 +642,18 @@ impl Tally {
         }
     }
 
-    /// One after another; `None` where nothing was timed yet that tells.
-    fn seconds_left(&self) -> Option<f64> {
-        let mut sum = 0.0;
-        for (kind, left) in self.left.iter().filter(|(_, left)| !left.is_empty()) {
-            let timed: Vec<&(f64, Amount)> = match self.timed.get(kind) {
-                Some(timed) => timed.iter().collect(),
-                // What is computed once takes longer for its effort than what is trained, and says nothing about it.
-                None => self.timed.iter().filter(|(kind, _)| **kind != Work::PROPERTY).flat_map(|(_, t)| t).collect(),
-            };
-            if timed.is_empty() {
-                return None;
-            }
-            sum += left.iter().map(|amount| judged(amount, &timed)).sum::<f64>();
-        }
-        Some(sum)
+    /// Seconds that a cell would take; `None` where nothing was timed yet that tells.
+    pub(super) fn seconds(&self, config: &CellConfig) -> Option<f64> {
+        self.judge(config.work.kind(), &Amount::of(config))
+    }
+
+    fn judge(&self, kind: &str, amount: &Amount) -> Option<f64> {
+        let timed: Vec<&(f64, Amount)> = match self.timed.get(kind) {
+            Some(timed) => timed.iter().collect(),
+            // What is computed once takes longer for its effort than what is trained, and says nothing about it.
+            None => self.timed.iter().filter(|(kind, _)| **kind != Work::PROPERTY).flat_map(|(_, t)| t).collect(),
+        };
+        (!timed.is_empty()).then(|| judged(amount, &timed))
     }
 }
 

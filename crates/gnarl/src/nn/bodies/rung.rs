@@ -21,7 +21,7 @@ use NetworkOption::{Dropout, Hidden, InputDropout, OrthogonalStart, PropagationS
 
 pub(in crate::nn) const ENTRY: Entry = Entry {
     usual_operator: UsualOperator::ADJACENCY,
-    level: Some(Level { usual: 3.0, least: 1e-6, most: f64::MAX }),
+    level: Some(Level { usual: 3.0, least: 1e-6, most: f64::INFINITY }),
     ..Entry::new(
         "rung",
         "predict, then propagate where neighbours are not too unlike (unbiased robust aggregation)",
