@@ -115,7 +115,7 @@ fn what_is_wrong_is_said_in_one_line() {
     let e = refused(&["--attack", "dice", "--norm", "l2"]);
     assert!(e.contains("norm: belongs to pgd-features, and the attack is dice"), "{e}");
     let e = refused(&["--attack", "dice", "--surrogate"]);
-    assert!(e.contains("surrogate: dice with true labels looks into no model"), "{e}");
+    assert!(e.contains("surrogate, transfer: dice with true labels looks into no model"), "{e}");
     let e = refused(&["--attack", "dice", "--mode", "evasive"]);
     assert!(e.contains("unknown mode 'evasive'"), "{e}");
     let e = refusal(&["attack", "--data", "csbm", "--model", "gat", "--epochs", "2", "--attack", "pgd-structure"]);

@@ -89,6 +89,43 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
     }
 }
 
+/// Targets are read and flips are listed by the names that nodes have in the user's own files.
+#[test]
+fn targets_and_flips_go_by_names() {
+    let dir = tempfile::tempdir().unwrap();
+    common::write_rings(dir.path(), &[("red", 0), ("blue", 1)], 20);
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_string();
+    let edges = std::fs::read_to_string(at("edges.csv")).unwrap();
+    let node = edges.lines().nth(1).unwrap().split(',').next().unwrap().to_string();
+    assert!(node.parse::<u32>().is_err(), "nodes have names: {node}");
+    std::fs::write(at("targets"), format!("{node}\n")).unwrap();
+    let folder = dir.path().to_str().unwrap();
+    let (targets, written) = (at("targets"), at("out.npz"));
+    let base = [
+        "attack",
+        "--data",
+        folder,
+        "--model",
+        "gcn",
+        "--epochs",
+        "10",
+        "--attack",
+        "nettack",
+        "--degree-test",
+        "false",
+    ];
+    let made = json(&[&base[..], &["--budget", "2", "--targets", &targets, "--write", &written]].concat());
+    assert_eq!(made["flips"].as_f64(), Some(2.0));
+    let csv = std::fs::read_to_string(at("out.csv")).unwrap();
+    assert!(csv.lines().skip(1).all(|line| line.ends_with(&format!(",{node}"))), "{csv}");
+    std::fs::write(at("targets"), "nobody\n").unwrap();
+    let e = refusal(&[&base[..], &["--targets", &targets]].concat());
+    assert!(
+        e.contains("line 1") && e.contains("'nobody' is no node: a node's name, or its number, is expected"),
+        "{e}"
+    );
+}
+
 #[test]
 fn files_that_do_not_fit_are_refused_in_one_line() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
 //! `gnarl attack`: fit a model, change its graph within a budget, or each graph of a set within its own, and say how many of its answers
 //! turn wrong.
 
-use std::fmt::Write as _;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::builder::RangedU64ValueParser;
@@ -53,7 +53,7 @@ pub struct AttackArgs {
     /// Let the attacker look into a model of this kind of their own: the weaker attack, which does not know the model
     #[arg(long, value_name = "MODEL", help_heading = "The attack")]
     pub transfer: Option<Backbone>,
-    /// Nodes to mislead and to be judged by: a list as JSON, or a number on each line [default: test nodes; of nettack forty of them by the
+    /// Nodes to mislead and to be judged by: a list as JSON, or one on each line, by name or number [default: test nodes; of nettack forty of them by the
     /// thesis' rule]
     #[arg(long, value_name = "FILE", help_heading = "The attack")]
     pub targets: Option<PathBuf>,
@@ -241,7 +241,7 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
         true => args.attack.none().map(|()| Vec::new())?,
         false => args.attack.attacks()?,
     };
-    let targets = args.targets.as_deref().map(read_targets).transpose()?.unwrap_or_default();
+    let targets = args.targets.as_deref().map(|file| Ok::<_, Error>((file, read_targets(file)?))).transpose()?;
     if let Some(file) = &args.write {
         check_ending(file)?;
     }
@@ -254,6 +254,10 @@ pub fn run(global: &Global, args: &AttackArgs) -> anyhow::Result<Printed> {
     if task == Task::Graph && (args.on.is_some() || args.write.is_some() || args.targets.is_some()) {
         return Err(Error::argument("--on, --write, --targets", "belong to one graph, and this is a set").into());
     }
+    let targets = match &targets {
+        Some((file, nodes)) => found_targets(file, nodes, benchmark.content.graph()?)?,
+        None => Targets::default(),
+    };
     if args.page.is_some() {
         model_page::check(&data.name, &benchmark.content)?;
         let refused = |what: &str| Error::argument("--page", format!("shows {what}"));
@@ -463,31 +467,44 @@ pub(super) fn peak_bytes() -> Option<u64> {
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// Nodes from a file: a list as JSON, the published form with `attacked_test_nodes`, or a number on each line.
-fn read_targets(file: &Path) -> gnarl_graph::Result<Targets> {
+/// Nodes of a file as they stand there, each with its line: a list as JSON, the published form with `attacked_test_nodes`, or one on each line.
+fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
     #[derive(serde::Deserialize)]
     struct Published {
-        attacked_test_nodes: Vec<u32>,
+        attacked_test_nodes: Vec<serde_json::Value>,
     }
     let text = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
     let start = text.trim_start();
     let faulty = |e: serde_json::Error| Error::data(file, format!("line {}", e.line()), e.to_string());
-    let nodes = if start.starts_with('{') {
-        serde_json::from_str::<Published>(&text).map_err(faulty)?.attacked_test_nodes
+    let of_json = |nodes: Vec<serde_json::Value>| {
+        let word = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
+        nodes.into_iter().map(|value| (1, word(value))).collect()
+    };
+    let nodes: Vec<(usize, String)> = if start.starts_with('{') {
+        of_json(serde_json::from_str::<Published>(&text).map_err(faulty)?.attacked_test_nodes)
     } else if start.starts_with('[') {
-        serde_json::from_str(&text).map_err(faulty)?
+        of_json(serde_json::from_str(&text).map_err(faulty)?)
     } else {
-        let line = |(i, line): (usize, &str)| {
-            let what = format!("'{}' is no node: a whole number on each line is expected", line.trim());
-            line.trim().parse::<u32>().map_err(|_| Error::data(file, format!("line {}", i + 1), what))
-        };
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        lines.map(line).collect::<gnarl_graph::Result<_>>()?
+        let lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+        lines.map(|(line, at)| (at, line.trim().to_string())).collect()
     };
     match nodes.is_empty() {
         true => Err(Error::data(file, "targets", "there are none")),
-        false => Ok(targets_of(nodes)),
+        false => Ok(nodes),
     }
+}
+
+/// These nodes of the graph: by their names where it has names, else by their numbers.
+fn found_targets(file: &Path, nodes: &[(usize, String)], graph: &Graph) -> gnarl_graph::Result<Targets> {
+    let names = graph.node_names().unwrap_or_default();
+    let by_name: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
+    let found = |(line, node): &(usize, String)| {
+        let known = by_name.get(node.as_str()).copied().or_else(|| node.parse().ok());
+        let expected =
+            if names.is_empty() { "a whole number is expected" } else { "a node's name, or its number, is expected" };
+        known.ok_or_else(|| Error::data(file, format!("line {line}"), format!("'{node}' is no node: {expected}")))
+    };
+    Ok(targets_of(nodes.iter().map(found).collect::<gnarl_graph::Result<_>>()?))
 }
 
 /// The ending says what the file is.
@@ -502,17 +519,19 @@ fn check_ending(file: &Path) -> gnarl_graph::Result<()> {
 fn write_attacked(file: &Path, original: &Graph, attacked: &Attacked) -> anyhow::Result<Vec<String>> {
     let scaling = (attacked.features != FeatureScaling::AsLoaded).then(|| attacked.features.to_string());
     gnarl_graph::dataset::npz_writer::save_scaled(file, &attacked.graph, scaling.as_deref())?;
-    let mut csv = String::from("order,change,node,other,target\n");
+    let name = |u: u32| original.node_name(u);
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(["order", "change", "node", "other", "target"])?;
     for (i, flip) in attacked.flips.iter().enumerate() {
-        let (change, u, v) = match flip.part {
-            Part::Edge(u, v) if original.has_edge(u, v) => ("remove", u, v),
-            Part::Edge(u, v) => ("add", u, v),
-            Part::Feature(u, column) => ("feature", u, column),
+        let (change, u, other) = match flip.part {
+            Part::Edge(u, v) if original.has_edge(u, v) => ("remove", u, name(v)),
+            Part::Edge(u, v) => ("add", u, name(v)),
+            Part::Feature(u, column) => ("feature", u, column.to_string()),
         };
-        let target = flip.target.map_or(String::new(), |t| t.to_string());
-        // Writing to a string cannot fail.
-        let _ = writeln!(csv, "{},{change},{u},{v},{target}", i + 1);
+        let target = flip.target.map_or(String::new(), name);
+        csv.write_record([&(i + 1).to_string(), change, &name(u), &other, &target])?;
     }
+    let csv = csv.into_inner().map_err(|e| e.into_error())?;
     let list = file.with_extension("csv");
     output::write_whole(&list, csv)?;
     Ok([file, &list].map(|f| f.display().to_string()).to_vec())

@@ -130,10 +130,9 @@ impl<'a> Scene<'a> {
     pub(super) fn white_box<A: Choice>(&self) -> Result<&'a WhiteBox> {
         let found = self.model.and_then(|model| model.white_box());
         found.ok_or_else(|| {
-            let what = format!(
-                "{} follows gradients to features, and this model, with what stands before it, has none to give",
-                A::NAME
-            );
+            // Gradients to features end at a defence that looks at them, or that changes the operator by itself.
+            let what =
+                format!("{} follows gradients, and this model has none to give, with what stands before it", A::NAME);
             refused(format!("{what}; {}", without_gradients()))
         })
     }

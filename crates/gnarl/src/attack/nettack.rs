@@ -522,6 +522,6 @@ mod tests {
         assert!(e.contains("needs labelled nodes to mislead"), "{e}");
         let dense = super::super::testing::graph(1);
         let e = run(&dense, Nettack { parts: Parts::Both, ..free }, &targets).unwrap_err().to_string();
-        assert!(e.contains("--features as-loaded") && !e.contains('\n'), "{e}");
+        assert!(e.contains("--parts structure") && !e.contains('\n'), "{e}");
     }
 }

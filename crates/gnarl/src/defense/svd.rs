@@ -34,7 +34,7 @@ pub struct Svd {
     /// How many are kept. DeepRobust's default is 50.
     pub rank: usize,
     /// The least that a row sum counts as. It decides how loud a node can get whose kept neighbours add up to less than nothing.
-    #[serde(default = "usual_floor", skip_serializing_if = "is_usual_floor")]
+    #[serde(default = "usual_floor")]
     pub floor: f32,
 }
 
@@ -46,10 +46,6 @@ impl Default for Svd {
 
 fn usual_floor() -> f32 {
     Svd::USUAL.floor
-}
-
-fn is_usual_floor(floor: &f32) -> bool {
-    *floor == usual_floor()
 }
 
 impl Choice for Svd {

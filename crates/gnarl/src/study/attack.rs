@@ -783,7 +783,7 @@ mod tests {
         assert!(runs(&AttackStudy { surrogate: Some(Backbone::Gcn), ..gat }).is_ok());
         let e = runs(&AttackStudy { surrogate: Some(Backbone::Gcn), ..study(Dice::budget(0.1), Mode::Evasion) })
             .unwrap_err();
-        assert_eq!(e.to_string(), "surrogate: dice with true labels looks into no model");
+        assert_eq!(e.to_string(), "surrogate, transfer: dice with true labels looks into no model");
     }
 
     /// What an inference method wrapped around a model is: scores, and no network to look into.
