@@ -177,7 +177,7 @@ const OTHER_VALUES: &[(&str, &str)] = &[
     // EvenNet takes rounds by twos.
     ("propagation-steps", "12"),
     ("svd-rank", "5"),
-    ("svd-floor", "0.2"),
+    ("svd-floor", "1"),
     ("gdc-neighbours", "5"),
     ("good-at-threshold", "0"),
     ("crf-sigma", "0.3"),
@@ -196,6 +196,8 @@ const OTHER_VALUES: &[(&str, &str)] = &[
 /// What else must be said for a setting to have a say: where the projection has converged its order does not matter, a head that
 /// keeps its first epoch is none the longer for more of them, and with small steps every epoch may be better than the last.
 const BESIDE: &[(&str, &[(&str, &str)])] = &[
+    // Of few values kept, some rows add up to less than nothing.
+    ("svd-floor", &[("svd-rank", "6")]),
     ("keep", &[("lr", "0.3"), ("epochs", "20")]),
     ("patience", &[("lr", "0.3"), ("epochs", "20")]),
     ("stop-early", &[("lr", "0.3"), ("epochs", "20"), ("crf-sigma", "0.999")]),

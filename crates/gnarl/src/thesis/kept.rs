@@ -192,8 +192,14 @@ pub struct Left {
 impl Shelf {
     /// Reads a folder; one that is not there is empty. Fails where a file is broken, or has rows that its table lacks.
     pub fn read(folder: &Path) -> Result<Self> {
+        Self::with(folder, &[])
+    }
+
+    /// The same with tables that are not among the thesis'.
+    pub(super) fn with(folder: &Path, more: &[&Table]) -> Result<Self> {
         let mut shelf = Self { folder: folder.to_path_buf(), ..Self::default() };
-        for table in tables::ALL {
+        let others = more.iter().copied().filter(|table| tables::ALL.iter().all(|known| known.name != table.name));
+        for table in tables::ALL.into_iter().chain(others) {
             let Some(kept) = Kept::read(table, folder)? else { continue };
             if kept.numerics == NUMERICS {
                 for plan in kept.plans(table)? {

@@ -209,7 +209,7 @@ struct Planned {
 /// The figures that are kept in short. Fails where those of these tables and settings would take the place of others.
 fn shelf_of(tables: &[&Table], settings: &Settings) -> Result<Shelf> {
     let Some(folder) = &settings.results else { return Ok(Shelf::default()) };
-    let shelf = Shelf::read(folder)?;
+    let shelf = Shelf::with(folder, tables)?;
     tables.iter().try_for_each(|table| shelf.check(table, settings))?;
     Ok(shelf)
 }
