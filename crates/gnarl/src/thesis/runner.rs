@@ -42,7 +42,7 @@ pub struct Settings {
     pub out: PathBuf,
     /// The part of the cells that is run here; all where nothing is said.
     pub shard: Option<Shard>,
-    /// Where figures are kept in short ([`Kept`]); those that are there are not run again.
+    /// Where figures are kept in short ([`Shelf`]); those that are there are not run again.
     pub results: Option<PathBuf>,
 }
 
