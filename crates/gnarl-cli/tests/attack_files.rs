@@ -68,6 +68,31 @@ fn what_is_written_of_features_and_weights_is_what_was_attacked() {
     let e = refusal(&attack(&["--on", name, "--features", "as-loaded"]));
     assert!(e.contains("are standardised") && e.contains("--features standardised"), "{e}");
 
+    // Whole features that were flipped are as many in the file, however the model scales them.
+    let binary = dir.path().join("binary");
+    common::write_rings(&binary, &[("red", 0), ("blue", 1)], 20);
+    let features = std::fs::read_to_string(binary.join("features.csv")).unwrap().replace("0.2", "0");
+    std::fs::write(binary.join("features.csv"), features).unwrap();
+    let base = [
+        "attack",
+        "--data",
+        binary.to_str().unwrap(),
+        "--model",
+        "gcn",
+        "--epochs",
+        "20",
+        "--features",
+        "row-normalised",
+    ];
+    std::fs::write(dir.path().join("one"), "red-3\n").unwrap();
+    let targets = dir.path().join("one").to_str().unwrap().to_string();
+    let nettack =
+        ["--attack", "nettack", "--parts", "features", "--budget", "2", "--targets", &targets, "--write", name];
+    let made = json(&[&base[..], &nettack].concat());
+    assert_eq!(made["flips"].as_f64(), Some(2.0), "{made}");
+    let judged = json(&[&base[..], &["--on", name, "--targets", &targets]].concat());
+    assert_eq!(of_run(&judged), of_run(&made));
+
     let own = dir.path().join("weighted");
     std::fs::create_dir(&own).unwrap();
     let (mut edges, mut labels) = (String::from("source,target,weight\n"), String::from("node,label\n"));

@@ -509,7 +509,11 @@ impl GivenStudy {
             }
             let before = clean.scaled(graph)?;
             let after = if is_loaded { clean.scaled(attacked)? } else { attacked.clone() };
-            let change = Attacked::new(&before, after.clone())?.change;
+            // Measured where it was made: of whole features that were flipped, scaling would move every other of the row.
+            let change = match is_loaded {
+                true => Attacked::new(graph, attacked.clone())?.change,
+                false => Attacked::new(&before, after.clone())?.change,
+            };
             let judge = Judge { model, mode: self.mode, split, items: &items, seed };
             let (verdict, defended) = judge.judge(&clean, [&before, &after], watch)?;
             Ok(AttackRun {

@@ -320,21 +320,12 @@ mod tests {
     #[test]
     fn figures_come_back_with_their_differences() {
         let table = tables::find("results_gcn").unwrap();
-        let cell = |row: &str, runs: &[f64]| KeptCell {
-            row: row.into(),
-            column: "MUTAG".into(),
-            recipe: Some("thesis".into()),
-            runs: runs.to_vec(),
-            parts: Vec::new(),
-            splits: Some("0a1b2c3d".into()),
-            seconds: 1.5,
-        };
         let kept = Kept {
             table: table.name.into(),
             numerics: NUMERICS,
             runs: 3,
             seed: 0,
-            cells: vec![cell("No Aug.", &[80.0, 82.0, 84.0]), cell("GRATIN", &[81.0, 84.0, 85.0])],
+            cells: vec![of_mutag("No Aug.", &[80.0, 82.0, 84.0]), of_mutag("GRATIN", &[81.0, 84.0, 85.0])],
         };
         let dir = tempfile::tempdir().unwrap();
         kept.write(table, dir.path()).unwrap();
