@@ -207,6 +207,8 @@ fn several_models_and_budgets_make_one_table_with_an_mlp() {
     let base = ["attack", "--data", "csbm", "--epochs", "30", "--hidden", "8", "--runs", "2", "--plot", name];
     let report = json(&[&base[..], &["--model", "gcn,sgc", "--attack", "dice", "--budget", "0,0.1,0.2"]].concat());
     assert_eq!(report["models"], serde_json::json!(["gcn", "sgc", "mlp"]));
+    assert_eq!(report["amounts"], serde_json::json!([0.0, 0.1, 0.2]));
+    assert_eq!((report["protocol"].as_str(), report["recipe"].as_str()), (Some("own"), Some("default")));
     let cells = report["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 9);
     for cell in cells.iter().filter(|cell| cell["model"] == 2 || cell["budget"] == 0) {
@@ -220,6 +222,8 @@ fn several_models_and_budgets_make_one_table_with_an_mlp() {
         ["--model", "gcn,gat", "--attack", "prbcd", "--attack-epochs", "5", "--settling", "2", "--block", "2000"];
     let shown = text(&[&base[..], &adaptive].concat());
     assert!(shown.contains("* adaptive") && shown.contains("gat: attack: prbcd follows gradients"), "{shown}");
+    let e = refusal(&attack(&["--attack", "prbcd", "--attack-epochs", "few"]));
+    assert!(e.contains("attack-epochs: 'few' does not fit"), "{e}");
     let weaker = json(&[&["attack"][..], &MODEL, &adaptive[2..], &["--transfer", "sgc"]].concat());
     assert_eq!((weaker["adaptive"].as_bool(), weaker["config"]["surrogate"].as_str()), (Some(false), Some("sgc")));
 }

@@ -87,6 +87,17 @@ pub type Given = (String, String);
 /// The key under which a choice with settings stores its name.
 pub const KIND: &str = "kind";
 
+/// The same error with the option in the place of the setting that it is about: two choices may call different options alike.
+pub fn by_flag(settings: &[Setting], error: Error) -> Error {
+    match error {
+        Error::Argument { op, what } => {
+            let flag = settings.iter().find(|setting| setting.name == op).map(|setting| setting.flag.into());
+            Error::Argument { op: flag.unwrap_or(op), what }
+        }
+        other => other,
+    }
+}
+
 /// Settings as text put over those of a value.
 pub fn overlaid<T: Serialize + DeserializeOwned>(value: &T, given: &[Given]) -> Result<T> {
     let mut fields = fields(value)?;
@@ -352,8 +363,9 @@ macro_rules! choices {
             /// The same with these settings put over its own. A setting that belongs to another choice is refused.
             pub fn with(&self, given: &[$crate::names::Given]) -> $crate::Result<Self> {
                 $crate::names::refuse_stray($what, Self::LIST, &self.listed(), given)?;
+                let by_flag = |e| $crate::names::by_flag(self.listed().settings, e);
                 let choice = match self {
-                    $(Self::$Variant(choice) => Self::$Variant($crate::names::overlaid(choice, given)?)),+
+                    $(Self::$Variant(choice) => Self::$Variant($crate::names::overlaid(choice, given).map_err(by_flag)?)),+
                 };
                 choice.check()?;
                 Ok(choice)

@@ -187,6 +187,9 @@ pub struct AttackConfig {
     on: Option<String>,
     mode: Mode,
     surrogate: Option<Backbone>,
+    /// The file of the nodes that are misled and judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    targets: Option<String>,
     labels: Known,
     sees: Sees,
     runs: usize,
@@ -226,6 +229,9 @@ pub struct AttackReport {
     /// Files written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<String>,
+    /// What a file that was given has and a graph does not hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
     config: AttackConfig,
     runs: Vec<AttackRun>,
 }
@@ -376,8 +382,8 @@ impl Asked<'_> {
     fn on_given(&self, file: &Path) -> anyhow::Result<Printed> {
         let Self { args, global, data, benchmark, runs, .. } = *self;
         let graph = benchmark.content.graph()?;
-        let (attacked, scaling) = gnarl_graph::dataset::attacked::read_onto(graph, file)?;
-        let features = match scaling {
+        let read = gnarl_graph::dataset::attacked::read_onto(graph, file)?;
+        let features = match read.scaling {
             Some(name) => name.parse().map_err(|e: Error| Error::data(file, "attr_scaling", e.to_string()))?,
             None => FeatureScaling::AsLoaded,
         };
@@ -394,9 +400,15 @@ impl Asked<'_> {
         let bar = progress::steps(&format!("{} on {}", model.backbone, file.display()), epochs * trainings);
         let on_epoch = |_: usize, _: &_| bar.inc(1);
         let watch = Watch::new(&on_epoch, interrupt::flag());
-        let result = study.run(benchmark, &attacked, &self.targets, &watch)?;
+        let result = study.run(benchmark, &read.graph, &self.targets, &watch)?;
         bar.finish_and_clear();
-        self.report(None, &model, result, false, Vec::new())
+        let printed = self.report(None, &model, result, false, Vec::new())?;
+        Ok(match printed {
+            Either::Right(Either::Left(report)) => {
+                Either::Right(Either::Left(AttackReport { notes: read.notes, ..report }))
+            }
+            other => other,
+        })
     }
 
     fn report(
@@ -436,6 +448,7 @@ impl Asked<'_> {
             seconds: result.seconds,
             interrupted: result.unfinished > 0,
             files,
+            notes: Vec::new(),
             config: AttackConfig {
                 data: data.name.clone(),
                 protocol: args.model.protocol,
@@ -445,6 +458,7 @@ impl Asked<'_> {
                 on: args.on.as_ref().map(|file| file.display().to_string()),
                 mode: args.mode,
                 surrogate: self.transfer(),
+                targets: args.targets.as_ref().map(|file| file.display().to_string()),
                 labels: args.labels,
                 sees: args.sees,
                 runs,
@@ -612,6 +626,7 @@ impl Report for AttackReport {
         ]);
         rows.extend(self.peak_bytes.map(|bytes| ("peak memory", format!("{} MB", real(bytes as f64 / 1e6)))));
         rows.extend((!self.files.is_empty()).then(|| ("written", self.files.join(", "))));
+        rows.extend(self.notes.iter().map(|note| ("of the file", note.clone())));
         if self.interrupted {
             let (finished, asked) = (self.runs.len(), self.config.runs);
             rows.push(("interrupted", format!("yes: {finished} of {asked} runs were finished and count")));

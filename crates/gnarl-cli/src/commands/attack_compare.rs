@@ -8,12 +8,14 @@ use gnarl::model::Model;
 use gnarl::nn::Backbone;
 use gnarl::study::attack::{Known, Mode, Sees, attacked_part};
 use gnarl::study::attack_compare::{Cell, Comparison, Outcome};
+use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
 use gnarl_graph::Error;
 use gnarl_graph::dataset::Task;
 use serde::Serialize;
 
 use super::attack::{Asked, Printed, peak_bytes};
+use super::model::ProtocolName;
 use crate::interrupt::{self, Interrupted};
 use crate::output::{self, Either, Report, real};
 use crate::plot::{self, Line, LineChart, Point};
@@ -23,11 +25,16 @@ use crate::progress;
 #[derive(Debug, Serialize)]
 pub struct CompareReport {
     data: String,
+    protocol: ProtocolName,
+    recipe: Recipe,
     attack: &'static str,
     mode: Mode,
     labels: Known,
     sees: Sees,
     transfer: Option<Backbone>,
+    /// The file of the nodes that are misled and judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    targets: Option<String>,
     runs: usize,
     seed: u64,
     /// What each model is called.
@@ -36,7 +43,10 @@ pub struct CompareReport {
     specs: Vec<Model>,
     /// Each attack with its settings.
     attacks: Vec<Attack>,
+    /// The budget of each in words.
     budgets: Vec<String>,
+    /// The number that was given for each.
+    amounts: Vec<f64>,
     cells: Vec<Cell>,
     #[serde(skip_serializing_if = "Option::is_none")]
     peak_bytes: Option<u64>,
@@ -100,11 +110,14 @@ impl Asked<'_> {
         let budget = |attack: &Attack| attack.budget().map_or_else(|_| attack.to_string(), |budget| budget.to_string());
         let mut report = CompareReport {
             data: data.name.clone(),
+            protocol: args.model.protocol,
+            recipe: args.model.recipe,
             attack: comparison.attacks[0].name(),
             mode: args.mode,
             labels: args.labels,
             sees: args.sees,
             transfer: comparison.surrogate,
+            targets: args.targets.as_ref().map(|file| file.display().to_string()),
             runs,
             seed: global.seed,
             models: comparison.models.iter().map(|(name, _)| name.clone()).collect(),
@@ -114,6 +127,7 @@ impl Asked<'_> {
                 .map(|(_, model)| Ok(model.plan(task)?.model))
                 .collect::<anyhow::Result<_>>()?,
             budgets: comparison.attacks.iter().map(budget).collect(),
+            amounts: comparison.attacks.iter().map(amount).collect(),
             attacks: comparison.attacks,
             interrupted: cells.len() < asked,
             cells,

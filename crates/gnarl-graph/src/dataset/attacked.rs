@@ -14,6 +14,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::edge_list::EdgeFile;
 use super::registry::{Citation, Entry, Expected, Format, Protocol, RemoteFile, Task};
 use super::{npz, planetoid, scipy};
 use crate::error::{Error, Result};
@@ -207,7 +208,10 @@ pub fn load(entry: &Entry, data_dir: &Path) -> Result<(Graph, BuildReport)> {
 /// The same nodes with the edges of an attacked adjacency: what SciPy saved, in the graph's order of nodes. Its weights are not read: of a weighted
 /// graph, edges that stay keep theirs, and new ones weigh one, as in every attack.
 pub fn with_edges_of(graph: &Graph, path: &Path) -> Result<Graph> {
-    let edges = scipy::read_edges(path)?;
+    onto(graph, path, scipy::read_edges(path)?)
+}
+
+fn onto(graph: &Graph, path: &Path, edges: EdgeFile) -> Result<Graph> {
     if edges.num_nodes != graph.num_nodes() {
         let what = format!("an adjacency of {} nodes, and the graph has {}", edges.num_nodes, graph.num_nodes());
         return Err(Error::data(path, "shape", what));
@@ -221,13 +225,42 @@ pub fn with_edges_of(graph: &Graph, path: &Path) -> Result<Graph> {
     Ok(graph.remove_edges(&gone)?.add_edges(&new)?.0)
 }
 
-/// The same nodes with the edges of an attacked graph and, where the file has any (`attr_`), its features, and how it says that they are scaled
-/// already.
-pub fn read_onto(graph: &Graph, path: &Path) -> Result<(Graph, Option<String>)> {
-    let attacked = with_edges_of(graph, path)?;
+/// An attacked graph as a file has it.
+#[derive(Debug, Clone)]
+pub struct Read {
+    /// The nodes of the graph it was read onto, with the file's edges and features.
+    pub graph: Graph,
+    /// How the file says that its features are scaled already.
+    pub scaling: Option<String>,
+    /// What stood in the file and was taken for something else, or for nothing.
+    pub notes: Vec<String>,
+}
+
+/// What of these entries, which are sorted, a graph does not hold as it stands there.
+fn notes(graph: &Graph, file: &EdgeFile) -> Vec<String> {
+    let many = |count: usize, what: &str| (count > 0).then(|| format!("{what}: {count}"));
+    let loops = file.edges.iter().filter(|(u, v)| u == v).count();
+    let one_way = file.edges.iter().filter(|&&(u, v)| u != v && file.edges.binary_search(&(v, u)).is_err()).count();
+    let weights = file.weights.is_some() && graph.weights().is_none();
+    [
+        many(one_way, "entries on one side of the diagonal alone, taken as edges all the same"),
+        many(loops, "entries on the diagonal, left out"),
+        weights.then(|| "weights, left out: the graph has none".to_string()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The same nodes with the edges of an attacked graph and, where the file has any (`attr_`), its features.
+pub fn read_onto(graph: &Graph, path: &Path) -> Result<Read> {
+    let edges = scipy::read_edges(path)?;
+    let notes = notes(graph, &edges);
+    let attacked = onto(graph, path, edges)?;
+    let read = |graph, scaling| Ok(Read { graph, scaling, notes });
     let mut archive = npz::NpzArchive::open(path)?;
     match npz::read_attributes(&mut archive, false)? {
-        None => Ok((attacked, None)),
+        None => read(attacked, None),
         Some(features) => {
             let expected = graph.features().map(crate::Features::num_cols);
             if expected.is_some_and(|cols| cols != features.num_cols()) {
@@ -236,7 +269,7 @@ pub fn read_onto(graph: &Graph, path: &Path) -> Result<(Graph, Option<String>)> 
             }
             let scaling = if archive.has("attr_scaling") { Some(archive.text("attr_scaling")?) } else { None };
             let attacked = attacked.with_features(features);
-            Ok((attacked.map_err(|e| Error::data(path, "attr_shape", e.to_string()))?, scaling))
+            read(attacked.map_err(|e| Error::data(path, "attr_shape", e.to_string()))?, scaling)
         }
     }
 }
@@ -283,6 +316,26 @@ mod tests {
         std::fs::write(&path, r#"{"idx_train": [0], "idx_val": [1], "idx_test": [2], "attacked_test_nodes": [3]}"#)
             .unwrap();
         assert_eq!(read_split(&path, 4).unwrap().test(), [3]);
+    }
+
+    #[test]
+    fn what_a_graph_does_not_hold_is_said() {
+        let graph = Graph::from_edges(4, [(0, 1)]).unwrap().0;
+        let file = |edges: &[(u32, u32)], weights| EdgeFile {
+            num_nodes: 4,
+            edges: edges.to_vec(),
+            weights,
+            ..EdgeFile::default()
+        };
+        assert!(notes(&graph, &file(&[(0, 1), (1, 0)], None)).is_empty());
+        let said = notes(&graph, &file(&[(0, 1), (1, 1), (2, 1), (3, 3)], Some(vec![2.0; 4])));
+        assert_eq!(said.len(), 3, "{said:?}");
+        assert!(
+            said[0].starts_with("2 entries stand on one side")
+                && said[1].starts_with("2 entries stand on the diagonal")
+        );
+        let weighted = Graph::from_weighted_edges(4, [(0, 1, 2.0)]).unwrap().0;
+        assert!(notes(&weighted, &file(&[(0, 1), (1, 0)], Some(vec![2.0; 2]))).is_empty());
     }
 
     #[test]

@@ -141,11 +141,11 @@ mod tests {
                 None => plain.clone(),
             };
             save(&path, &graph).unwrap();
-            let (back, _) = attacked::read_onto(&Graph::empty(5).unwrap(), &path).unwrap();
+            let back = attacked::read_onto(&Graph::empty(5).unwrap(), &path).unwrap().graph;
             assert_eq!(back.edges().collect::<Vec<_>>(), graph.edges().collect::<Vec<_>>());
             assert_eq!(back.features(), graph.features());
         }
         save(&path, &Graph::empty(0).unwrap()).unwrap();
-        assert_eq!(attacked::read_onto(&Graph::empty(0).unwrap(), &path).unwrap().0.num_nodes(), 0);
+        assert_eq!(attacked::read_onto(&Graph::empty(0).unwrap(), &path).unwrap().graph.num_nodes(), 0);
     }
 }

@@ -1,8 +1,8 @@
 //! Edges and features together (thesis ch. 5, appendix): edges that spoil training by [`mettack`](super::mettack), then noise on every feature by
 //! [`gaussian`](super::gaussian).
 
-use gnarl_graph::Graph;
 use gnarl_graph::names::{Choice, Setting};
+use gnarl_graph::{Error, Graph};
 use serde::{Deserialize, Serialize};
 
 use super::gaussian::Gaussian;
@@ -34,6 +34,14 @@ impl Combined {
 
     fn edges(&self) -> Mettack {
         Mettack { inner_steps: self.inner_steps, at_once: self.at_once, ..Mettack::budget(self.budget) }
+    }
+
+    /// Called by its own setting where it is wrong: the budget is that of the edges.
+    fn noise(&self) -> gnarl_graph::Result<Noise> {
+        Noise::new(self.psi).map_err(|e| match e {
+            Error::Argument { what, .. } => Error::argument("psi", what),
+            other => other,
+        })
     }
 }
 
@@ -71,7 +79,7 @@ impl Method for Combined {
     }
 
     fn budget(&self) -> gnarl_graph::Result<Budget> {
-        Ok(Budget::Both(EdgeShare::new(self.budget)?, Noise::new(self.psi)?))
+        Ok(Budget::Both(EdgeShare::new(self.budget)?, self.noise()?))
     }
 
     fn unit(&self) -> &'static str {
@@ -118,6 +126,8 @@ mod tests {
         let alone = Attack::from(Mettack { inner_steps: 10, ..Mettack::budget(0.05) }).run(&scene, 2).unwrap();
         assert_eq!(alone.change.added, attacked.change.added, "the edges are those of mettack");
         let e = Combined { psi: -1.0, ..Combined::default() }.check().unwrap_err().to_string();
+        assert_eq!(e, "psi: -1 must be a number of at least 0");
+        let e = Combined { budget: -1.0, ..Combined::default() }.check().unwrap_err().to_string();
         assert_eq!(e, "budget: -1 must be a number of at least 0");
     }
 }
