@@ -591,6 +591,11 @@ fn sets_are_attacked_defended_and_measured() {
     assert!(
         flips["runs"][0]["edges_removed"].as_u64().unwrap() + flips["runs"][0]["edges_added"].as_u64().unwrap() > 0
     );
+    let several = run(on("attack", "mutag", &["--attack", "random-flips", "--budget", "0,0.5", "--runs", "2"]));
+    assert_eq!(several["models"], serde_json::json!(["gin", "mlp"]));
+    for cell in several["cells"].as_array().unwrap().iter().filter(|cell| cell["model"] == 1) {
+        assert_eq!(cell["attacked_accuracy"], cell["clean_accuracy"], "no edge misleads an MLP");
+    }
     for (data, target) in [("mutag", "features"), ("imdb-binary", "structure")] {
         let found = run(on("robustness", data, &["--samples", "5"]));
         assert_eq!((found["target"].as_str(), found["curve"].as_array().unwrap().len()), (Some(target), 2), "{data}");

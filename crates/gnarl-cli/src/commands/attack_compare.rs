@@ -11,7 +11,6 @@ use gnarl::study::attack_compare::{Cell, Comparison, Outcome};
 use gnarl::thesis::Recipe;
 use gnarl::train::Watch;
 use gnarl_graph::Error;
-use gnarl_graph::dataset::Task;
 use serde::Serialize;
 
 use super::attack::{Asked, Printed, peak_bytes};
@@ -57,7 +56,7 @@ pub struct CompareReport {
 }
 
 impl Asked<'_> {
-    /// Every model at every budget; of one graph an MLP besides, which no edge misleads.
+    /// Every model at every budget, and an MLP besides, which has no use for edges.
     pub fn compare(&self, attacks: Vec<Attack>) -> anyhow::Result<Printed> {
         let Asked { args, global, data, benchmark, runs, .. } = *self;
         if args.write.is_some() || args.model.print_spec {
@@ -79,7 +78,7 @@ impl Asked<'_> {
         if models.is_empty() {
             return Err(Error::argument("--model", "name a model, or a file with --spec").into());
         }
-        if task == Task::Node && !models.iter().any(|(_, model)| model.backbone == Backbone::Mlp) {
+        if !models.iter().any(|(_, model)| model.backbone == Backbone::Mlp) {
             let features = models[0].1.features;
             let plain = args.model.recipe.fill(Model { features, ..Model::new(Backbone::Mlp) }, &data.name, task);
             models.push(("mlp".into(), plain));

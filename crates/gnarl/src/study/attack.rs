@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::attack_set;
+use super::made::{self, Made};
 use super::summary::Accuracy;
 use crate::attack::{Attack, Attacked, Scene};
 use crate::classifier::Classifier;
@@ -340,11 +341,12 @@ impl AttackStudy {
         graph: &Graph,
         split: &Split,
         seed: u64,
+        made: Option<&Made>,
         watch: &Watch<'_>,
     ) -> Result<(AttackRun, Attacked)> {
         let start = Instant::now();
         let clean = ready.fit(split, seed, watch)?;
-        let (mut run, attacked) = self.run_fitted(&clean, graph, split, seed, watch)?;
+        let (mut run, attacked) = self.run_sharing_fitted(&clean, graph, split, seed, made, watch)?;
         run.seconds = start.elapsed().as_secs_f64();
         Ok((run, attacked))
     }
@@ -356,6 +358,18 @@ impl AttackStudy {
         graph: &Graph,
         split: &Split,
         seed: u64,
+        watch: &Watch<'_>,
+    ) -> Result<(AttackRun, Attacked)> {
+        self.run_sharing_fitted(clean, graph, split, seed, None, watch)
+    }
+
+    fn run_sharing_fitted(
+        &self,
+        clean: &Fitted,
+        graph: &Graph,
+        split: &Split,
+        seed: u64,
+        made: Option<&Made>,
         watch: &Watch<'_>,
     ) -> Result<(AttackRun, Attacked)> {
         let start = Instant::now();
@@ -377,7 +391,12 @@ impl AttackStudy {
         let stop = Some(watch.stop);
         let attacker = Attacker { attack: &self.attack, known: self.known, split, items: &items, seed, stop };
         let on_loaded = self.attack.method().sees_loaded();
-        let mut attacked = attacker.run(if on_loaded { graph } else { scaled }, eyes)?;
+        let make = || attacker.run(if on_loaded { graph } else { scaled }, eyes);
+        let shared = made.and_then(|made| Some((made, made::name_of(self, split, seed)?)));
+        let mut attacked = match shared {
+            Some((made, name)) => made.or(name, watch, make)?,
+            None => make()?,
+        };
         let attack_seconds = before_attack.elapsed().as_secs_f64();
         let after = if on_loaded { clean.scaled(&attacked.graph)? } else { attacked.graph.clone() };
         let judge = Judge { model: self.settled_model(), mode: self.mode, split, items: &items, seed };
@@ -423,6 +442,15 @@ impl AttackStudy {
     /// All runs side by side; where attacked features are large, fewer at a time. Runs that were stopped before their end do not
     /// count.
     pub fn run(&self, on: &Benchmark, watch: &Watch<'_>) -> Result<AttackResult> {
+        self.run_with(on, None, watch)
+    }
+
+    /// The same, with the attacked graphs that other models have left there where the attack looks into none of them.
+    pub fn run_sharing(&self, on: &Benchmark, made: &Made, watch: &Watch<'_>) -> Result<AttackResult> {
+        self.run_with(on, Some(made), watch)
+    }
+
+    fn run_with(&self, on: &Benchmark, made: Option<&Made>, watch: &Watch<'_>) -> Result<AttackResult> {
         let start = Instant::now();
         self.check()?;
         if let Content::Graphs(set) = &on.content {
@@ -442,7 +470,7 @@ impl AttackStudy {
             let (split, seed) = (&on.splits[i % on.splits.len()], self.seed.wrapping_add(i as u64));
             match &on.content {
                 Content::Graph(graph) => {
-                    let (run, attacked) = self.run_one(&ready, graph, split, seed, watch)?;
+                    let (run, attacked) = self.run_one(&ready, graph, split, seed, made, watch)?;
                     Ok((run, (i == 0).then_some(attacked)))
                 }
                 Content::Graphs(set) => Ok((self.run_on_set(&ready, set, split, seed, watch)?, None)),

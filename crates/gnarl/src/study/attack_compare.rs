@@ -177,7 +177,8 @@ impl Comparison {
             runs: self.runs,
             seed: self.seed,
         };
-        outcome(&study.run(on, watch)?, study.is_adaptive())
+        // With nothing to spend there was no attacker.
+        outcome(&study.run(on, watch)?, study.is_adaptive() && !attack.budget()?.is_zero())
     }
 }
 
@@ -254,7 +255,12 @@ mod tests {
     #[test]
     fn what_cannot_be_attacked_is_said_and_the_rest_goes_on() {
         let prbcd = Prbcd { epochs: 4, settling: 2, block: 500, ..Prbcd::budget(0.05) };
-        let cells = compare(vec![prbcd.into()], Mode::Evasion, &[Backbone::Gcn, Backbone::Gat]);
+        let nothing = Prbcd { budget: 0.0, ..prbcd };
+        let cells = compare(vec![nothing.into(), prbcd.into()], Mode::Evasion, &[Backbone::Gcn, Backbone::Gat]);
+        for at in [0, 2] {
+            assert!(matches!(&cells[at].outcome, Outcome::Judged { adaptive: false, flips: 0.0, .. }), "no attacker");
+        }
+        let cells: Vec<Cell> = cells.into_iter().filter(|cell| cell.budget == 1).collect();
         assert!(matches!(&cells[0].outcome, Outcome::Judged { adaptive: true, .. }));
         assert!(matches!(&cells[1].outcome, Outcome::Refused { refused } if refused.contains("follows gradients")));
         let cells = compare(vec![Dice::budget(0.1).into()], Mode::Evasion, &[Backbone::Gat]);

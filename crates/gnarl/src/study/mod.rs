@@ -10,6 +10,7 @@
 //! | [`axes`] | what the five axes do alone, in pairs and together |
 //! | [`certify`] | what no attacker within a radius can change |
 //! | [`forecast`] | what a study would do, cell by cell, and about how long it would take |
+//! | [`made`] | attacked graphs that models share while a table is run |
 //! | [`portrait`] | one fitted model, node by node: answers, exits, calibration, what an attack turns |
 //! | [`robustness`] | how far answers move when inputs do, and how far they ever can |
 //! | [`scale`] | what fits where: memory and time of training on a graph of some size |
@@ -22,6 +23,7 @@ mod attack_set;
 pub mod axes;
 pub mod certify;
 pub mod forecast;
+pub mod made;
 pub mod portrait;
 pub mod robustness;
 pub mod scale;

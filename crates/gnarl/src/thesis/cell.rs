@@ -17,6 +17,7 @@ use super::recipe::Recipe;
 use super::table::Spec;
 use super::work::Work;
 use crate::error::{Error, Result};
+use crate::study::made::Made;
 
 /// Raised when the same configuration comes to other figures: cells of an older number are then stale.
 pub const NUMERICS: u32 = 3;
@@ -100,8 +101,13 @@ impl CellConfig {
 
     /// Runs it on its dataset. `None` where `stop` was set before all runs were done.
     pub fn run(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
+        self.run_sharing(loaded, &Made::default(), stop)
+    }
+
+    /// The same, with the attacked graphs of its dataset that other cells have made, and leaving its own there.
+    pub fn run_sharing(&self, loaded: &Dataset, made: &Made, stop: &AtomicBool) -> Result<Option<Measured>> {
         let start = Instant::now();
-        let found = self.work.run(loaded, stop)?;
+        let found = self.work.run(loaded, made, stop)?;
         let seconds = start.elapsed().as_secs_f64();
         Ok(found.map(|found| Measured { seconds, ..found }))
     }

@@ -22,6 +22,7 @@ use super::report::{Report, Status};
 use super::table::{Table, dataset_name};
 use super::work::Work;
 use crate::error::{Error, Result};
+use crate::study::made::Made;
 
 /// How a table is reproduced.
 #[derive(Debug, Clone)]
@@ -465,11 +466,12 @@ pub fn narrowed<'t>(tables: &[&'t Table], settings: &Settings) -> Result<Vec<&'t
 }
 
 fn run_cell(config: &CellConfig, sources: &Sources<'_>, stop: &AtomicBool) -> Outcome {
-    let outcome = sources.get(&config.dataset).and_then(|loaded| match config.run(&loaded, stop) {
-        Ok(Some(measured)) => Ok(Outcome::measured(measured)),
-        Ok(None) => Ok(Outcome::NotRun),
-        Err(e) => Err(Outcome::Failed(e.to_string())),
-    });
+    let outcome =
+        sources.get(&config.dataset).and_then(|(loaded, made)| match config.run_sharing(&loaded, &made, stop) {
+            Ok(Some(measured)) => Ok(Outcome::measured(measured)),
+            Ok(None) => Ok(Outcome::NotRun),
+            Err(e) => Err(Outcome::Failed(e.to_string())),
+        });
     sources.release(&config.dataset);
     outcome.unwrap_or_else(|why| why)
 }
@@ -483,6 +485,8 @@ struct Sources<'a> {
 /// What became of a dataset.
 struct Source {
     loaded: Option<std::result::Result<Arc<Dataset>, Outcome>>,
+    /// Attacked versions of its graph.
+    made: Arc<Made>,
     cells_left: usize,
 }
 
@@ -492,12 +496,12 @@ impl<'a> Sources<'a> {
         for &at in open {
             *cells.entry(configs[at].dataset.as_str()).or_default() += 1;
         }
-        let source = |cells_left| Mutex::new(Source { loaded: None, cells_left });
+        let source = |cells_left| Mutex::new(Source { loaded: None, made: Arc::default(), cells_left });
         Self { settings, by_name: cells.into_iter().map(|(name, count)| (name, source(count))).collect() }
     }
 
-    /// The dataset, or what a cell that needs it comes to.
-    fn get(&self, name: &str) -> std::result::Result<Arc<Dataset>, Outcome> {
+    /// The dataset and what was made of it, or what a cell that needs it comes to.
+    fn get(&self, name: &str) -> std::result::Result<(Arc<Dataset>, Arc<Made>), Outcome> {
         let mut source = lock(&self.by_name[name]);
         let data_dir = &self.settings.data_dir;
         let hole = || Err(Outcome::Hole(format!("not in the data folder; gnarl data get {name}")));
@@ -508,7 +512,8 @@ impl<'a> Sources<'a> {
             Err(gnarl_graph::Error::Absent { .. }) => hole(),
             Err(e) => Err(Outcome::Failed(e.to_string())),
         };
-        source.loaded.get_or_insert_with(load).clone()
+        let loaded = source.loaded.get_or_insert_with(load).clone()?;
+        Ok((loaded, Arc::clone(&source.made)))
     }
 
     fn release(&self, name: &str) {
@@ -516,6 +521,7 @@ impl<'a> Sources<'a> {
         source.cells_left -= 1;
         if source.cells_left == 0 {
             source.loaded = None;
+            source.made = Arc::default();
         }
     }
 }
@@ -544,12 +550,15 @@ pub(super) struct Pace {
     timed: BTreeMap<&'static str, Vec<(f64, Amount)>>,
 }
 
+/// What a step of training costs however small the graph is, in entries: cells of a thousand entries take about as long as those of ten thousand.
+const STEP: f64 = 8000.0;
+
 /// How much a cell has to do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Amount {
     /// Entries of its dataset.
     size: f64,
-    /// Times what is done with each.
+    /// These and those that a step costs besides, times what is done with each.
     work: f64,
 }
 
@@ -558,7 +567,7 @@ impl Amount {
         let size = registry::get(&config.dataset).map_or(1.0, |entry| {
             (entry.expected.nodes + 2 * entry.expected.undirected_edges.unwrap_or(entry.expected.nodes)) as f64
         });
-        Self { size, work: size * config.work.effort() }
+        Self { size, work: (size + STEP) * config.work.effort() }
     }
 
     /// How much the pace of another says about this one's: a tenth for a dataset about twice as large.

@@ -28,6 +28,7 @@ use crate::model::{Fitted, Model, TrainingCorruption};
 use crate::nn::Backbone;
 use crate::operator::Centralities;
 use crate::study::attack::{AttackStudy, Known, Mode, Sees, Targets, attacked_part};
+use crate::study::made::Made;
 use crate::study::train::{ExitRun, Run, TrainResult, TrainStudy};
 use crate::train::Watch;
 
@@ -241,8 +242,8 @@ impl Work {
         }
     }
 
-    /// Does it. `None` where `stop` was set before all runs were done.
-    pub(super) fn run(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
+    /// Does it, with the attacked graphs of its dataset that other cells have made. `None` where `stop` was set before all runs were done.
+    pub(super) fn run(&self, loaded: &Dataset, made: &Made, stop: &AtomicBool) -> Result<Option<Measured>> {
         match self {
             Work::Property(property) => {
                 let graph = loaded.graph()?;
@@ -259,7 +260,7 @@ impl Work {
             Work::ExitsTime(runs) => seconds_of_exits(loaded, runs, stop),
             Work::InferenceTime(runs) => seconds_of_answers(loaded, runs, stop),
             Work::Clustering(clustering) => Ok(Some(clustering.run()?)),
-            Work::Attacked(runs) => runs.attack(loaded, stop),
+            Work::Attacked(runs) => runs.attack(loaded, made, stop),
             Work::Graphs(runs) => runs.classify(loaded, stop),
             Work::Missing(what) => Err(GraphError::argument("cell", *what).into()),
         }
@@ -477,7 +478,7 @@ impl UnderAttack {
 
 impl Runs<UnderAttack> {
     /// Attacks on the dataset's splits. `None` where stopped.
-    fn attack(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
+    fn attack(&self, loaded: &Dataset, made: &Made, stop: &AtomicBool) -> Result<Option<Measured>> {
         let UnderAttack { protocol, attack, mode, surrogate, known, .. } = self.more;
         let benchmark = match protocol {
             Some(protocol) => loaded.benchmark_by(Some(protocol), self.seed, self.runs)?,
@@ -494,7 +495,7 @@ impl Runs<UnderAttack> {
             runs: self.runs,
             seed: self.seed,
         };
-        let result = study.run(&benchmark, &Watch::stopped_by(stop))?;
+        let result = study.run_sharing(&benchmark, made, &Watch::stopped_by(stop))?;
         if stop.load(Ordering::Relaxed) || result.unfinished > 0 {
             return Ok(None);
         }
