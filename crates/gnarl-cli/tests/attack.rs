@@ -116,6 +116,16 @@ fn what_is_wrong_is_said_in_one_line() {
     assert!(e.contains("norm: belongs to pgd-features, and the attack is dice"), "{e}");
     let e = refused(&["--attack", "dice", "--surrogate"]);
     assert!(e.contains("surrogate, transfer: dice with true labels looks into no model"), "{e}");
+    let e = refused(&["--attack", "random-flips", "--labels", "predicted"]);
+    assert!(e.contains("labels: random-flips goes by no classes, true or predicted; leave it out"), "{e}");
+    let e = refused(&["--attack", "random-flips", "--surrogate"]);
+    assert!(e.contains("random-flips looks into no model"), "{e}");
+    for more in [&["--attack", "prbcd"][..], &["--attack", "dice", "--inference", "robust-crf"]] {
+        let e = refused(&[more, &["--sees", "network"]].concat());
+        assert!(e.contains("--sees: network is for a trained model with an inference"), "{e}");
+    }
+    let e = refused(&["--attack", "dice", "--attack-epochs", "3"]);
+    assert!(e.contains("attack-epochs: belongs to prbcd and prbcd-local, and the attack is dice"), "{e}");
     let e = refused(&["--attack", "dice", "--mode", "evasive"]);
     assert!(e.contains("unknown mode 'evasive'"), "{e}");
     let e = refusal(&["attack", "--data", "csbm", "--model", "gat", "--epochs", "2", "--attack", "pgd-structure"]);
@@ -124,7 +134,7 @@ fn what_is_wrong_is_said_in_one_line() {
         "{e}"
     );
     let e = refused(&["--attack", "pgd-features", "--depth", "admp-st", "--max-depth", "1"]);
-    assert!(e.contains("pgd-features follows gradients, and this model has none to give"), "{e}");
+    assert!(e.contains("pgd-features follows gradients, and this model has none to give to its features"), "{e}");
     let e = refusal(&["attack", "--data", "csbm", "--model", "gcn"]);
     assert!(e.contains("--attack <KIND>"), "{e}");
 }

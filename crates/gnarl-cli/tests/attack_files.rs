@@ -165,6 +165,14 @@ fn files_that_do_not_fit_are_refused_in_one_line() {
     std::fs::write(at("targets"), "3\nx\n").unwrap();
     let e = refusal(&attack(&["--attack", "nettack", "--targets", &at("targets")]));
     assert!(e.contains("line 2") && e.contains("'x' is no node"), "{e}");
+    std::fs::write(at("targets"), "3\n5\n3\n").unwrap();
+    let e = refusal(&attack(&["--attack", "nettack", "--targets", &at("targets")]));
+    assert!(e.contains("line 3") && e.contains("'3' is there twice, on line 1 too"), "{e}");
+    for strange in [&b"{\"a\": 1}"[..], b"[3, ", b"\xff\xfe", b""] {
+        std::fs::write(at("targets"), strange).unwrap();
+        let e = refusal(&attack(&["--attack", "nettack", "--targets", &at("targets")]));
+        assert!(e.contains("a list of nodes as JSON is expected, or one node on each line"), "{e}");
+    }
     std::fs::write(at("far.json"), "[5, 4000000]").unwrap();
     let e = refusal(&attack(&["--attack", "nettack", "--targets", &at("far.json")]));
     assert!(e.contains("target 4000000"), "{e}");

@@ -23,7 +23,7 @@ use gnarl::thesis::Recipe;
 use gnarl::train::{Watch, median};
 use gnarl_graph::dataset::Task;
 use gnarl_graph::metrics::PairedDifference;
-use gnarl_graph::names::{Given, Setting};
+use gnarl_graph::names::{Given, Setting, listed};
 use gnarl_graph::{Benchmark, Dataset, Error, Graph};
 use serde::Serialize;
 
@@ -157,13 +157,23 @@ impl AttackOptions {
     /// The attack, once for each budget that was named.
     fn attacks(&self) -> gnarl_graph::Result<Vec<Attack>> {
         let attack = self.name.parse::<Attack>()?;
+        // A setting is called as it was given.
+        let as_given = |e: Error| match e {
+            Error::Argument { op, what } => match settings().iter().find(|setting| setting.name == op) {
+                Some(setting) => Error::argument(setting.flag, what),
+                None => Error::Argument { op, what },
+            },
+            other => other,
+        };
         let (budgets, others): (Vec<Given>, Vec<Given>) =
             self.settings.iter().cloned().partition(|(name, _)| name == "budget");
-        let Some((name, all)) = budgets.into_iter().next() else { return Ok(vec![attack.with(&others)?]) };
+        let Some((name, all)) = budgets.into_iter().next() else {
+            return Ok(vec![attack.with(&others).map_err(as_given)?]);
+        };
         let one = |budget: &str| {
             let mut settings = others.clone();
             settings.push((name.clone(), budget.trim().to_string()));
-            attack.with(&settings)
+            attack.with(&settings).map_err(as_given)
         };
         all.split(',').map(one).collect()
     }
@@ -215,7 +225,7 @@ pub struct AttackReport {
     defended: Option<DefendedReport>,
     /// Whether the attacker followed the gradients of the very model that is judged, with all that stands around it.
     adaptive: bool,
-    /// Edges flipped and entries of features changed, on average.
+    /// Edges flipped and entries of features changed, on average; noise changes all of them.
     flips: f64,
     /// Median milliseconds of a training step.
     epoch_ms: f64,
@@ -305,6 +315,28 @@ impl Asked<'_> {
         self.args.transfer.or(self.args.surrogate.then_some(Backbone::Gcn))
     }
 
+    /// Refuses to leave an inference out of sight where there is none to be seen.
+    pub fn check_sees<'m>(
+        &self,
+        attack: &Attack,
+        models: impl IntoIterator<Item = &'m Model>,
+    ) -> gnarl_graph::Result<()> {
+        let would_see = self.args.mode == Mode::Evasion
+            && self.transfer().is_none()
+            && attack.method().judges_by_answers()
+            && models.into_iter().any(|model| !model.inference.is_plain());
+        if self.args.sees == Sees::Network && !would_see {
+            let by_answers: Vec<&str> =
+                Attack::all().filter(|a| a.method().judges_by_answers()).map(|a| a.listed().name).collect();
+            let what = format!(
+                "network is for a trained model with an inference, attacked without --transfer by {}; leave it out",
+                listed(&by_answers)
+            );
+            return Err(Error::argument("--sees", what));
+        }
+        Ok(())
+    }
+
     /// What `--dry-run` says: each model under each attack, or on the graph that was given.
     pub fn would_run(&self, models: &[(String, Model)], attacks: &[Attack]) -> anyhow::Result<Printed> {
         // Where the graph is poisoned, a second model is trained on it.
@@ -348,6 +380,7 @@ impl Asked<'_> {
             seed: global.seed,
         };
         study.check()?;
+        self.check_sees(&attack, [&model])?;
         if args.dry_run {
             return self.would_run(&[(model.backbone.to_string(), model)], &[attack]);
         }
@@ -487,9 +520,11 @@ fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
     struct Published {
         attacked_test_nodes: Vec<serde_json::Value>,
     }
-    let text = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
+    const EXPECTED: &str = "a list of nodes as JSON is expected, or one node on each line";
+    let bytes = std::fs::read(file).map_err(|e| Error::io(file, e))?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::data(file, "targets", format!("no text: {EXPECTED}")))?;
     let start = text.trim_start();
-    let faulty = |e: serde_json::Error| Error::data(file, format!("line {}", e.line()), e.to_string());
+    let faulty = |e: serde_json::Error| Error::data(file, format!("line {}", e.line()), EXPECTED);
     let of_json = |nodes: Vec<serde_json::Value>| {
         let word = |value: serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_string);
         nodes.into_iter().map(|value| (1, word(value))).collect()
@@ -503,7 +538,7 @@ fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
         lines.map(|(line, at)| (at, line.trim().to_string())).collect()
     };
     match nodes.is_empty() {
-        true => Err(Error::data(file, "targets", "there are none")),
+        true => Err(Error::data(file, "targets", format!("there are none: {EXPECTED}"))),
         false => Ok(nodes),
     }
 }
@@ -512,11 +547,20 @@ fn read_targets(file: &Path) -> gnarl_graph::Result<Vec<(usize, String)>> {
 fn found_targets(file: &Path, nodes: &[(usize, String)], graph: &Graph) -> gnarl_graph::Result<Targets> {
     let names = graph.node_names().unwrap_or_default();
     let by_name: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
+    let mut first: HashMap<u32, usize> = HashMap::new();
     let found = |(line, node): &(usize, String)| {
         let known = by_name.get(node.as_str()).copied().or_else(|| node.parse().ok());
         let expected =
             if names.is_empty() { "a whole number is expected" } else { "a node's name, or its number, is expected" };
-        known.ok_or_else(|| Error::data(file, format!("line {line}"), format!("'{node}' is no node: {expected}")))
+        let u = known
+            .ok_or_else(|| Error::data(file, format!("line {line}"), format!("'{node}' is no node: {expected}")))?;
+        match first.insert(u, *line) {
+            None => Ok(u),
+            Some(before) => {
+                let what = format!("'{node}' is there twice, on line {before} too, and counts once; leave one out");
+                Err(Error::data(file, format!("line {line}"), what))
+            }
+        }
     };
     Ok(targets_of(nodes.iter().map(found).collect::<gnarl_graph::Result<_>>()?))
 }

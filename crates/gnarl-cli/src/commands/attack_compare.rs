@@ -86,6 +86,7 @@ impl Asked<'_> {
         for (_, model) in &models {
             model.plan(task)?;
         }
+        self.check_sees(&attacks[0], models.iter().map(|(_, model)| model))?;
         if args.dry_run {
             return self.would_run(&models, &attacks);
         }
@@ -245,7 +246,8 @@ impl Report for CompareReport {
         }
         // Writing to a string cannot fail.
         let memory = self.peak_bytes.map_or_else(String::new, |b| format!(", peak memory {} MB", real(b as f64 / 1e6)));
-        let _ = writeln!(text, "{} runs each, {} s{memory}", self.runs, real(self.seconds));
+        let runs = if self.runs == 1 { "1 run".to_string() } else { format!("{} runs", self.runs) };
+        let _ = writeln!(text, "{runs} each, {} s{memory}", real(self.seconds));
         if !self.files.is_empty() {
             let _ = writeln!(text, "written: {}", self.files.join(", "));
         }

@@ -6,7 +6,7 @@ use gnarl_graph::{Error, Graph};
 use serde::{Deserialize, Serialize};
 
 use super::gaussian::Gaussian;
-use super::method::{Flip, Method, OF_EDGES, Scene, TENTH};
+use super::method::{Flip, Method, OF_EDGES, Scene, TENTH, refused};
 use super::mettack::{AT_ONCE, INNER_STEPS, Mettack};
 use crate::error::Result;
 use crate::perturb::{Budget, EdgeShare, Noise};
@@ -73,7 +73,22 @@ impl Method for Combined {
     }
 
     fn attack_in_order(&self, scene: &Scene<'_>, seed: u64) -> Result<(Graph, Option<Vec<Flip>>)> {
-        let (graph, order) = self.edges().attack_in_order(scene, seed)?;
+        // Before the search, which takes long.
+        if scene.graph.features().is_none() {
+            return Err(refused(
+                "combined puts noise on features, and the graph has none; attack its edges alone, by mettack",
+            ));
+        }
+        if scene.graph.weights().is_some() {
+            return Err(refused(
+                "combined flips whole edges, and this graph has weights; attack its features alone, by gaussian",
+            ));
+        }
+        // Less than a flip leaves the noise.
+        let (graph, order) = match EdgeShare::new(self.budget)?.flips(scene.graph) {
+            0 => (scene.graph.clone(), Some(Vec::new())),
+            _ => self.edges().attack_in_order(scene, seed)?,
+        };
         let noisy = Gaussian::budget(self.psi).attack(&Scene { graph: &graph, ..*scene }, seed)?;
         Ok((noisy, order))
     }
@@ -125,6 +140,18 @@ mod tests {
         assert!((moved - 0.3).abs() < 0.05, "{moved}");
         let alone = Attack::from(Mettack { inner_steps: 10, ..Mettack::budget(0.05) }).run(&scene, 2).unwrap();
         assert_eq!(alone.change.added, attacked.change.added, "the edges are those of mettack");
+        // Less than a flip leaves the noise, as none does.
+        let noise = |budget| {
+            let attacked = Attack::from(Combined { psi: 0.3, ..Combined::budget(budget) }).run(&scene, 2).unwrap();
+            assert_eq!(attacked.change.num_flips(), 0);
+            attacked.change.features
+        };
+        assert!(noise(0.0).l2 > 0.0);
+        assert_eq!(noise(0.0), noise(0.1 / graph.num_edges() as f64));
+        let bare = Graph::from_edges(graph.num_nodes(), graph.edges()).unwrap().0;
+        let bare = bare.with_labels(graph.labels().unwrap().clone()).unwrap();
+        let e = Attack::from(Combined::default()).run(&Scene { graph: &bare, ..scene }, 1).unwrap_err().to_string();
+        assert!(e.contains("the graph has none; attack its edges alone, by mettack"), "{e}");
         let e = Combined { psi: -1.0, ..Combined::default() }.check().unwrap_err().to_string();
         assert_eq!(e, "psi: -1 must be a number of at least 0");
         let e = Combined { budget: -1.0, ..Combined::default() }.check().unwrap_err().to_string();

@@ -81,6 +81,11 @@ pub trait Method {
         false
     }
 
+    /// Whether it goes by classes: those that answers are to leave, or those of all nodes.
+    fn goes_by_classes(&self) -> bool {
+        self.asks_model() || self.needs_node_classes()
+    }
+
     /// Whether it goes by what a model answers, with gradients or without.
     fn asks_model(&self) -> bool {
         self.needs_gradients()
@@ -130,9 +135,8 @@ impl<'a> Scene<'a> {
     pub(super) fn white_box<A: Choice>(&self) -> Result<&'a WhiteBox> {
         let found = self.model.and_then(|model| model.white_box());
         found.ok_or_else(|| {
-            // Gradients to features end at a defence that looks at them, or that changes the operator by itself.
-            let what =
-                format!("{} follows gradients, and this model has none to give, with what stands before it", A::NAME);
+            // They end at a defence that looks at features, or that changes the operator by itself.
+            let what = format!("{} follows gradients, and this model has none to give to its features", A::NAME);
             refused(format!("{what}; {}", without_gradients()))
         })
     }

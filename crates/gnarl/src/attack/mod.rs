@@ -204,7 +204,12 @@ mod tests {
             stop: None,
         };
         for attack in quick(0.0) {
-            let attacked = attack.run(&scene, 1).unwrap();
+            // Of edges and features together the number is that of the edges.
+            let nothing = match attack {
+                Attack::Combined(combined) => combined::Combined { psi: 0.0, ..combined }.into(),
+                other => other,
+            };
+            let attacked = nothing.run(&scene, 1).unwrap();
             assert_eq!(attacked.change.num_flips(), 0, "{attack}");
             assert_eq!(attacked.change.features, FeatureChange::default(), "{attack}");
             assert_eq!(attacked.graph.features(), graph.features(), "{attack}");
@@ -228,6 +233,34 @@ mod tests {
         for attack in quick(0.1).into_iter().filter(|attack| attack.method().needs_gradients()) {
             let e = attack.run(&no_targets, 1).unwrap_err().to_string();
             assert!(e.contains("needs labelled nodes to mislead"), "{e}");
+        }
+    }
+
+    #[test]
+    fn a_search_ends_when_somebody_asks_and_gives_what_it_has() {
+        let graph = graph(1);
+        let (model, targets, training) = (trained(&graph, Backbone::Gcn), targets(&graph), training(&graph));
+        let stop = std::sync::atomic::AtomicBool::new(true);
+        let scene = Scene {
+            graph: &graph,
+            model: Some(&model),
+            targets: &targets,
+            labels: graph.labels(),
+            training: &training,
+            stop: Some(&stop),
+        };
+        // Searches that would take days.
+        let long = [
+            pgd_features::PgdFeatures { steps: 1 << 40, starts: 1 << 40, ..Default::default() }.into(),
+            pgd_structure::PgdStructure { steps: 1 << 40, block: 20, ..Default::default() }.into(),
+            prbcd::Prbcd { epochs: 1 << 40, block: 20, ..Default::default() }.into(),
+            grbcd::Grbcd { steps: 1 << 40, block: 20, ..Default::default() }.into(),
+            Attack::from(genetic::Genetic { generations: 1 << 40, ..Default::default() }),
+        ];
+        for attack in long {
+            let (asked, found) = (attack.budget().unwrap(), attack.method().attack(&scene, 1).unwrap());
+            let change = crate::perturb::Change::between(&graph, &found).unwrap();
+            change.assert_within(&asked, &graph, &found).unwrap();
         }
     }
 

@@ -132,8 +132,11 @@ impl Method for PgdFeatures {
         let objective = Objective::new(self.loss, targets, &clean, model.num_classes());
         let mut best = (objective.standing(&clean), field.nothing());
         for start in 0..self.starts {
+            if scene.stopped() {
+                break;
+            }
             let from = if start == 0 { field.nothing() } else { field.random_start(seed, start as u64) };
-            let found = field.climb(from, &objective, self.steps)?;
+            let found = field.climb(from, &objective, self.steps, scene)?;
             if found.0.beats(&best.0) {
                 best = found;
             }
@@ -247,8 +250,14 @@ impl<'a> Field<'a> {
         order[count..].iter().for_each(|&i| row[i as usize] = 0.0);
     }
 
-    /// Steps of projected ascent; the best point on the way.
-    fn climb(&self, mut delta: Vec<f32>, objective: &Objective<'_>, steps: usize) -> Result<(Standing, Vec<f32>)> {
+    /// Steps of projected ascent, fewer where somebody asks to stop; the best point on the way.
+    fn climb(
+        &self,
+        mut delta: Vec<f32>,
+        objective: &Objective<'_>,
+        steps: usize,
+        scene: &Scene<'_>,
+    ) -> Result<(Standing, Vec<f32>)> {
         let mut best: Option<(Standing, Vec<f32>)> = None;
         for step in 0..=steps {
             let input = Var::from_tensor(&self.input_with(&delta)?)?;
@@ -257,7 +266,7 @@ impl<'a> Field<'a> {
             if best.as_ref().is_none_or(|(kept, _)| standing.beats(kept)) {
                 best = Some((standing, delta.clone()));
             }
-            if step == steps {
+            if step == steps || scene.stopped() {
                 break;
             }
             let slope = Tensor::from_vec(slope, scores.shape(), &Device::Cpu)?;

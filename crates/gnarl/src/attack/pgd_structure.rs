@@ -94,6 +94,9 @@ impl Method for PgdStructure {
 
         let exploring = (EXPLORING * self.steps as f64) as usize;
         for step in 0..self.steps {
+            if scene.stopped() {
+                break;
+            }
             if step > 0 && step < exploring && step % EXCHANGE_EVERY == 0 {
                 search.exchange(rng)?;
             }

@@ -32,7 +32,8 @@ impl Budget {
         match self {
             Budget::Noise(noise) => noise.psi == 0.0,
             Budget::Features(budget) => budget.share == 0.0,
-            Budget::Edges(budget) | Budget::Both(budget, _) => budget.share == 0.0,
+            Budget::Edges(budget) => budget.share == 0.0,
+            Budget::Both(budget, noise) => budget.share == 0.0 && noise.psi == 0.0,
             Budget::PerTarget(flips) | Budget::Flips(flips) => *flips == 0,
         }
     }

@@ -240,11 +240,11 @@ pub fn attacked_alone(
     seed: u64,
     stop: &AtomicBool,
 ) -> Result<Attacked> {
-    let nodes = match targets {
-        Targets::Usual => split.test(),
-        Targets::Nodes(nodes) => nodes,
+    let labels = true_labels(graph)?;
+    let items = match targets {
+        Targets::Usual => tested(split, labels)?,
+        Targets::Nodes(nodes) => chosen(nodes, labels)?,
     };
-    let items = labelled(nodes, true_labels(graph)?);
     Attacker { attack, known: Known::True, split, items: &items, seed, stop: Some(stop) }.run(graph, None)
 }
 
@@ -256,6 +256,35 @@ fn guesses(graph: &Graph, truth: &Labels, answers: &[usize], split: &Split) -> R
     }
     debug_assert_eq!(classes.len(), graph.num_nodes());
     Ok(Labels::new(classes, truth.num_classes())?)
+}
+
+/// Nodes that somebody named, each once, with their classes.
+fn chosen(nodes: &[u32], labels: &Labels) -> Result<Vec<(u32, u32)>> {
+    let mut known = vec![false; labels.len()];
+    for &u in nodes {
+        match known.get_mut(u as usize) {
+            None => return Err(refused(&format!("target {u}, and the graph has {} nodes", labels.len()))),
+            Some(true) => return Err(refused(&format!("target {u} is named twice, and counts once; leave one out"))),
+            Some(known) => *known = true,
+        }
+    }
+    match labelled(nodes, labels) {
+        items if items.is_empty() => Err(refused(&format!(
+            "none of the {} targets has a class, by which an attack is judged; name nodes that have one",
+            nodes.len()
+        ))),
+        items => Ok(items),
+    }
+}
+
+/// The test nodes with their classes.
+fn tested(split: &Split, labels: &Labels) -> Result<Vec<(u32, u32)>> {
+    match labelled(split.test(), labels) {
+        items if items.is_empty() => {
+            Err(refused(&format!("split {} has no labelled test nodes to judge an attack by", split.name())))
+        }
+        items => Ok(items),
+    }
 }
 
 pub(super) fn labelled(nodes: &[u32], labels: &Labels) -> Vec<(u32, u32)> {
@@ -322,8 +351,14 @@ impl AttackStudy {
     /// Refuses a surrogate that nobody would look into, and an attack on features that defences take for granted.
     pub fn check(&self) -> gnarl_graph::Result<()> {
         self.attack.check()?;
+        let by_classes = self.attack.method().goes_by_classes();
+        if self.known == Known::Predicted && !by_classes {
+            let what = format!("{} goes by no classes, true or predicted; leave it out", self.attack);
+            return Err(gnarl_graph::Error::argument("labels", what));
+        }
         if self.surrogate.is_some() && !self.looks_into_a_model() {
-            let what = format!("{} with true labels looks into no model", self.attack);
+            let of = if by_classes { " with true labels" } else { "" };
+            let what = format!("{}{of} looks into no model", self.attack);
             return Err(gnarl_graph::Error::argument("surrogate, transfer", what));
         }
         Ok(())
@@ -421,21 +456,17 @@ impl AttackStudy {
     /// What is attacked and judged, with its true classes.
     fn items(&self, clean: &Fitted, scaled: &Graph, split: &Split, seed: u64) -> Result<Vec<(u32, u32)>> {
         let labels = true_labels(scaled)?;
-        let items = match &self.targets {
-            Targets::Nodes(nodes) => {
-                if let Some(u) = nodes.iter().find(|&&u| u as usize >= scaled.num_nodes()) {
-                    return Err(refused(&format!("target {u}, and the graph has {} nodes", scaled.num_nodes())));
-                }
-                labelled(nodes, labels)
-            }
+        match &self.targets {
+            Targets::Nodes(nodes) => chosen(nodes, labels),
             Targets::Usual if self.attack.method().is_targeted() => {
-                by_rule(&clean.bare().scores(scaled)?, &labelled(split.test(), labels), seed)
+                match by_rule(&clean.bare().scores(scaled)?, &tested(split, labels)?, seed) {
+                    right if right.is_empty() => {
+                        Err(refused("the model answers no test node right, so none is left to mislead; name targets"))
+                    }
+                    right => Ok(right),
+                }
             }
-            Targets::Usual => labelled(split.test(), labels),
-        };
-        match items.is_empty() {
-            true => Err(refused(&format!("split {} has no labelled test nodes to judge an attack by", split.name()))),
-            false => Ok(items),
+            Targets::Usual => tested(split, labels),
         }
     }
 
@@ -524,8 +555,8 @@ impl GivenStudy {
             let seed = self.seed.wrapping_add(i as u64);
             let labels = true_labels(graph)?;
             let items = match targets {
-                Targets::Usual => labelled(split.test(), labels),
-                Targets::Nodes(nodes) => labelled(nodes, labels),
+                Targets::Usual => tested(split, labels)?,
+                Targets::Nodes(nodes) => chosen(nodes, labels)?,
             };
             let clean = ready.fit(split, seed, watch)?;
             if !is_loaded && clean.scaling() != self.features {
@@ -794,7 +825,9 @@ mod tests {
                     let changed = run.edges_added + run.edges_removed + run.features.nodes;
                     assert!(changed > 0, "{attack}: {run:?}");
                 }
-                let nothing = attack.with(&[("budget".into(), "0".into())]).unwrap();
+                let none = |name: &str| (name.to_string(), "0".to_string());
+                let both = [none("budget"), none("psi")];
+                let nothing = attack.with(&both[..1 + usize::from(attack.listed().takes("psi"))]).unwrap();
                 for run in self::runs(&AttackStudy { attack: nothing, ..study }).unwrap() {
                     assert_eq!((run.clean_accuracy, run.success_rate), (run.attacked_accuracy, 0.0), "{attack} {mode}");
                 }

@@ -63,7 +63,7 @@ pub enum Outcome {
         attacked_accuracy: Accuracy,
         /// Whether the attacker followed the gradients of the very model that was judged.
         adaptive: bool,
-        /// Edges flipped and binary features changed, on average.
+        /// Edges flipped and entries of features changed, on average; noise changes all of them.
         flips: f64,
         /// Seconds of an attack, on average; none where inputs are shared.
         attack_seconds: f64,
