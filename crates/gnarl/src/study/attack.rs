@@ -826,8 +826,9 @@ mod tests {
                     assert!(changed > 0, "{attack}: {run:?}");
                 }
                 let none = |name: &str| (name.to_string(), "0".to_string());
-                let both = [none("budget"), none("psi")];
-                let nothing = attack.with(&both[..1 + usize::from(attack.listed().takes("psi"))]).unwrap();
+                let is_amount = |name: &&str| ["budget", "psi"].contains(name);
+                let amounts = attack.listed().settings.iter().map(|setting| setting.name).filter(is_amount);
+                let nothing = attack.with(&amounts.map(none).collect::<Vec<_>>()).unwrap();
                 for run in self::runs(&AttackStudy { attack: nothing, ..study }).unwrap() {
                     assert_eq!((run.clean_accuracy, run.success_rate), (run.attacked_accuracy, 0.0), "{attack} {mode}");
                 }
