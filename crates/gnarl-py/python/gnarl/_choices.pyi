@@ -132,8 +132,9 @@ class Jaccard(DefenseChoice):
     threshold: Any
 
 class Svd(DefenseChoice):
-    def __init__(self, *, rank: Any = None) -> None: ...
+    def __init__(self, *, rank: Any = None, floor: Any = None) -> None: ...
     rank: Any
+    floor: Any
 
 class Gdc(DefenseChoice):
     def __init__(self, *, teleport: Any = None, neighbours: Any = None) -> None: ...
