@@ -124,6 +124,27 @@ impl Split {
         Self::new(format!("{}-{name}-per-class", self.name), order, self.val.clone(), self.test.clone())
     }
 
+    /// So many splits, in turn, with `count` training items of each class; of class `i` modulo classes of split `i` only `rare`, where that
+    /// is asked for. A split that comes again has items of its own.
+    pub fn fewer_in_turn(
+        splits: &[Self],
+        wanted: usize,
+        labels: &Labels,
+        count: usize,
+        rare: Option<usize>,
+        seed: u64,
+    ) -> Result<Vec<Self>> {
+        let of_split = |(i, split): (usize, &Self)| {
+            let mut of_classes = vec![count; labels.num_classes()];
+            let in_turn = i % of_classes.len().max(1);
+            if let (Some(rare), Some(of_class)) = (rare, of_classes.get_mut(in_turn)) {
+                *of_class = rare;
+            }
+            split.fewer(labels, &of_classes, seed.wrapping_add((i / splits.len()) as u64))
+        };
+        splits.iter().cycle().take(wanted).enumerate().map(of_split).collect()
+    }
+
     /// A random share of the labelled items to train, another to validate, the rest to test (thesis ch. 6: 0.1, 0.1).
     pub fn fractions(labels: &Labels, train: f64, val: f64, seed: u64) -> Result<Self> {
         let shares_are_valid = train >= 0.0 && val >= 0.0 && train + val <= 1.0;
@@ -244,6 +265,20 @@ mod tests {
         assert_eq!(e, "split x: item 2 is in it twice");
         assert!(Split::new("x", vec![5], vec![], vec![]).unwrap().check_range(5).is_err());
         assert!(Split::folds(&labels(&[2]), 3, 0).is_err());
+    }
+
+    #[test]
+    fn one_class_in_turn_is_rare() {
+        let labels = Labels::new((0..60).map(|u| Some(u % 3)).collect(), 3).unwrap();
+        let splits = Split::folds(&labels, 5, 0).unwrap();
+        let fewer = Split::fewer_in_turn(&splits[..2], 4, &labels, 6, Some(2), 1).unwrap();
+        let count = |i: usize, class: u32| fewer[i].train().iter().filter(|&&u| labels.get(u) == Some(class)).count();
+        for i in 0..4 {
+            assert_eq!((0..3).map(|class| count(i, class)).collect::<Vec<_>>()[i % 3], 2, "fold {i}");
+            assert_eq!(fewer[i].train().len(), 14);
+        }
+        assert_eq!(fewer[2].test(), splits[0].test(), "a split comes again");
+        assert!(Split::fewer_in_turn(&[], 3, &labels, 6, None, 1).unwrap().is_empty());
     }
 
     #[test]

@@ -19,7 +19,7 @@ use gnarl::thesis::Recipe;
 use gnarl::train::{Journal, Watch};
 use gnarl_graph::dataset::Task;
 use gnarl_graph::metrics::paired_difference;
-use gnarl_graph::{Benchmark, Error, Labels, Split};
+use gnarl_graph::{Benchmark, Error, Split};
 use serde::Serialize;
 
 use super::classes::ByClass;
@@ -145,26 +145,6 @@ impl StudyArgs {
         let corruption = corruption.map(|edges| TrainingCorruption { edges, keep_degrees });
         Ok(FitOptions { corruption, corruption_seed: seed, study_influence: self.influence.is_some() })
     }
-}
-
-/// So many splits, in turn, with `count` training items of each class; of class `i` modulo classes of split `i` only `rare`, where that
-/// is asked for. A split that comes again has items of its own.
-fn fewer(
-    (splits, wanted): (&[Split], usize),
-    labels: &Labels,
-    count: usize,
-    rare: Option<usize>,
-    seed: u64,
-) -> gnarl_graph::Result<Vec<Split>> {
-    let of_split = |(i, split): (usize, &Split)| {
-        let mut of_classes = vec![count; labels.num_classes()];
-        let in_turn = i % of_classes.len().max(1);
-        if let (Some(rare), Some(of_class)) = (rare, of_classes.get_mut(in_turn)) {
-            *of_class = rare;
-        }
-        split.fewer(labels, &of_classes, seed.wrapping_add((i / splits.len()) as u64))
-    };
-    splits.iter().cycle().take(wanted).enumerate().map(of_split).collect()
 }
 
 /// Everything needed to run it again.
@@ -295,7 +275,8 @@ pub fn run(global: &Global, args: &TrainArgs) -> anyhow::Result<output::Either<S
     }
     if let (Some(count), Some(labels)) = (args.study.per_class, benchmark.content.labels().cloned()) {
         let wanted = if task == Task::Node { args.runs.unwrap_or(1) } else { benchmark.splits.len() };
-        benchmark.splits = fewer((&benchmark.splits, wanted), &labels, count, args.study.rare, global.seed)?;
+        let rare = args.study.rare;
+        benchmark.splits = Split::fewer_in_turn(&benchmark.splits, wanted, &labels, count, rare, global.seed)?;
     }
     let study = TrainStudy {
         runs: args.runs.unwrap_or(1),

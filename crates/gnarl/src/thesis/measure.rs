@@ -1,6 +1,6 @@
 //! Which of a cell's figures a row shows.
 
-use gnarl_graph::centrality::Centrality;
+use crate::depth::Kind;
 
 /// Which of the figures of a cell that holds several: of a network with exits, of a model under attack, of a classifier of
 /// graphs.
@@ -12,8 +12,8 @@ pub enum Measure {
     BestExit,
     /// That of the layer with the best validation accuracy.
     SingleLayer,
-    /// That of a policy by centrality.
-    Policy(Centrality),
+    /// That of a policy, one of [`POLICIES`](super::measured::POLICIES).
+    Policy(Kind),
     /// Where any exit is right.
     Oracle,
     /// Before an attack.

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::measure::{Answer, Measure};
 use super::table::MAX_DEPTH;
 use crate::augment::Copies;
-use crate::operator::OperatorChoice;
+use crate::depth::Kind;
+use crate::operator::{Centralities, OperatorChoice};
 use crate::study::attack::AttackRun;
 use crate::study::train::{ExitRun, Run, TrainResult};
 
@@ -67,6 +68,18 @@ impl Measured {
     }
 }
 
+/// The policies that every cell of adaptive depth judges: the thesis' four, the two of ours that do best, and their control.
+pub const POLICIES: [Kind; Centrality::ALL.len() + 3] = {
+    let mut all = [Kind::Offsets; Centrality::ALL.len() + 3];
+    let mut i = 0;
+    while i < Centrality::ALL.len() {
+        all[i] = Kind::Buckets(Centralities::one(Centrality::ALL[i]));
+        i += 1;
+    }
+    (all[i + 1], all[i + 2]) = (Kind::Pool, Kind::Echo);
+    all
+};
+
 /// Test accuracies of a network with exits, each a list over runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,8 +88,8 @@ pub struct ByDepth {
     pub exits: Vec<Vec<f64>>,
     /// Of the layer with the best validation accuracy.
     pub single_layer: Vec<f64>,
-    /// Of the policies by [`Centrality::ALL`], in that order.
-    pub policies: Vec<Vec<f64>>,
+    /// Of the [`POLICIES`], by their names.
+    pub policies: Vec<(String, Vec<f64>)>,
     /// Where any exit is right.
     pub oracle: Vec<f64>,
 }
@@ -87,7 +100,9 @@ impl ByDepth {
         Self {
             exits: (0..=MAX_DEPTH).map(|l| over(&|run| run.exit_accuracy[l])).collect(),
             single_layer: over(&|run| run.single_layer_accuracy()),
-            policies: (0..Centrality::ALL.len()).map(|i| over(&|run| run.policy_accuracy[i])).collect(),
+            policies: (POLICIES.iter().enumerate())
+                .map(|(i, kind)| (kind.to_string(), over(&|run| run.policy_accuracy[i])))
+                .collect(),
             oracle: over(&|run| run.oracle_accuracy),
         }
     }
@@ -99,7 +114,8 @@ impl ByDepth {
             Measure::BestExit => self.exits.iter().max_by(|a, b| total(a).total_cmp(&total(b))),
             Measure::SingleLayer => Some(&self.single_layer),
             Measure::Policy(kind) => {
-                Centrality::ALL.iter().position(|c| *c == kind).and_then(|at| self.policies.get(at))
+                let name = kind.to_string();
+                self.policies.iter().find(|(other, _)| *other == name).map(|(_, accuracy)| accuracy)
             }
             Measure::Oracle => Some(&self.oracle),
             Measure::Clean(_) | Measure::Attacked(_) | Measure::TestAccuracy => None,

@@ -15,6 +15,7 @@
 //! | [`report`] | ours beside the thesis', differences with their standard errors, CSV |
 //! | [`claims`] | what the thesis says, and a verdict on each by one rule |
 //! | [`kept`] | what the repository keeps of a table: the figure of every run |
+//! | [`quoted`] | what it keeps of other studies that the docs quote |
 //!
 //! A new study is one more file in [`tables`] and, where it runs something no table did before, one more variant of
 //! [`table::Spec`].
@@ -27,6 +28,7 @@ pub mod inference_values;
 pub mod kept;
 pub mod measure;
 pub mod measured;
+pub mod quoted;
 pub mod recipe;
 pub mod report;
 pub mod runner;

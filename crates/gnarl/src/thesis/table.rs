@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use super::attacked::{Subject, Threat};
 use super::graphs::Classifier;
 use super::measure::{Answer, Measure};
-use crate::depth::Scheme;
+use crate::depth::{Kind, Scheme};
 use crate::error::Result;
 use crate::inference::log2_neighbours_at_least;
 use crate::nn::Backbone;
-use crate::operator::{Cgso, OperatorChoice};
+use crate::operator::{Centralities, Cgso, OperatorChoice};
 
 /// A table of the thesis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -236,6 +236,11 @@ pub const fn st(backbone: Backbone, measure: Measure) -> Spec {
     Spec::AdaptiveDepth { backbone, scheme: Scheme::AdmpSt, measure }
 }
 
+/// Sequential training, and an exit for each node by a centrality.
+pub const fn st_by(backbone: Backbone, centrality: Centrality) -> Spec {
+    st(backbone, Measure::Policy(Kind::Buckets(Centralities::one(centrality))))
+}
+
 /// Aggregate loss minimisation, in a word.
 pub const fn alm(backbone: Backbone, measure: Measure) -> Spec {
     Spec::AdaptiveDepth { backbone, scheme: Scheme::AdmpAlm, measure }
@@ -333,6 +338,9 @@ pub const CHOSEN: &str = "a learned operator starts from the one of seven initia
 pub const DEPTHS: &str = "depths 0 to 5; the figure compared with the thesis' is that of the depth with the best mean test accuracy, as the thesis chose it; below it stands what choosing on validation accuracy gives, with the depth in brackets";
 /// Of adaptive depth beside it.
 pub const ADMP_ST: &str = "ADMP is trained layer by layer (ST): its plain row is the layer with the best mean test accuracy, as in the thesis, and the policies choose a layer by the centrality of a node, from validation nodes alone";
+
+/// Of what is learned on top of exits.
+pub const LEARNED_POLICIES: &str = "pool and echo weigh what all exits answer (docs/depth.md); offsets is their control, the single best layer with an offset for each class";
 
 /// The name of a part that holds the number of nodes.
 pub const NODES: &str = "nodes";

@@ -9,13 +9,13 @@ use gnarl_graph::community::{ClusterConfig, Method};
 use gnarl_graph::dataset::Task;
 use gnarl_graph::dataset::registry::{self, Protocol};
 use gnarl_graph::generate::{Halves, SbbamConfig, sparse_dense_halves};
-use gnarl_graph::{Content, Dataset, Error as GraphError, Graph, Split};
+use gnarl_graph::{Benchmark, Content, Dataset, Error as GraphError, Graph, Split};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::attacked::Threat;
-use super::graphs::{Classifier, inits};
-use super::measured::{ByAttack, ByDepth, LearnedOperator, Measured, Times};
+use super::graphs::{Classifier, Few, inits};
+use super::measured::{ByAttack, ByDepth, LearnedOperator, Measured, POLICIES, Times};
 use super::recipe::Recipe;
 use super::table::{self, AMI, ARI, MAX_DEPTH, Property, SetProperty, Spec};
 use crate::attack::Attack;
@@ -138,6 +138,9 @@ impl UnderAttack {
 pub struct OnGraphs {
     /// What is done to the structure of training graphs.
     pub corruption: Option<TrainingCorruption>,
+    /// Few training graphs of each fold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub few: Option<Few>,
     /// Initialisations of each fold, which counts with their mean.
     pub inits: usize,
     /// Whether seconds are what is looked for.
@@ -155,12 +158,12 @@ impl Work {
             Spec::Property(property) => Work::Property(property),
             Spec::SetProperty(property) => Work::SetProperty(property),
             Spec::Missing(what) => Work::Missing(what),
-            Spec::Graphs { classifier, measure } => Work::Graphs(on_graphs(
-                classifier,
-                dataset,
-                measure.is_seconds(),
-                filled(recipe, classifier.model(dataset, recipe), Task::Graph)?,
-            )?),
+            Spec::Graphs { classifier, measure } => {
+                let runs = filled(recipe, classifier.model(dataset, recipe), Task::Graph)?;
+                // What is drawn for few graphs was found on the folds of the first seed, and is judged on others.
+                let seed = seed.wrapping_add(u64::from(classifier.few.is_some()));
+                Work::Graphs(on_graphs(classifier, dataset, measure.is_seconds(), Runs { seed, ..runs })?)
+            }
             Spec::Attacked { subject, threat, .. } => {
                 let task = task_of(dataset);
                 let (recipe, model) = subject.model(dataset, recipe, task);
@@ -311,9 +314,8 @@ fn at_depth(backbone: Backbone, depth: usize) -> Model {
 }
 
 /// The runs of a study; `None` where it was stopped before all of them were done.
-fn finished(study: &TrainStudy, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<TrainResult>> {
-    let benchmark = loaded.benchmark(study.seed, study.runs)?;
-    let result = study.run(&benchmark, &Watch::stopped_by(stop))?;
+fn finished(study: &TrainStudy, benchmark: &Benchmark, stop: &AtomicBool) -> Result<Option<TrainResult>> {
+    let result = study.run(benchmark, &Watch::stopped_by(stop))?;
     let is_whole = result.unfinished == 0 && !stop.load(Ordering::Relaxed);
     Ok(is_whole.then_some(result))
 }
@@ -371,8 +373,9 @@ fn one_by_one(
 
 /// Runs with an exit at every layer; the figure is that of the best layer on validation nodes. `None` where stopped.
 fn adaptive_depth(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result<Option<Measured>> {
-    let policies = Centrality::ALL.map(|c| Kind::Buckets(Centralities::one(c))).to_vec();
-    let Some(result) = finished(&TrainStudy { policies, ..setting.study() }, loaded, stop)? else { return Ok(None) };
+    let study = TrainStudy { policies: POLICIES.to_vec(), ..setting.study() };
+    let benchmark = loaded.benchmark(study.seed, study.runs)?;
+    let Some(result) = finished(&study, &benchmark, stop)? else { return Ok(None) };
     let exits: Vec<&ExitRun> = result.runs.iter().filter_map(|run| run.exits.as_ref()).collect();
     let depth = ByDepth::new(&exits);
     Ok(Some(Measured {
@@ -386,7 +389,8 @@ fn adaptive_depth(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result
 
 /// Runs on the dataset's splits, and their mean validation accuracy. `None` where stopped.
 fn classify(loaded: &Dataset, setting: &Runs, stop: &AtomicBool) -> Result<Option<(Measured, f64)>> {
-    let Some(result) = finished(&setting.study(), loaded, stop)? else { return Ok(None) };
+    let benchmark = loaded.benchmark(setting.seed, setting.runs)?;
+    let Some(result) = finished(&setting.study(), &benchmark, stop)? else { return Ok(None) };
     let val = result.val_accuracy()?.map_or(f64::NAN, |accuracy| accuracy.mean);
     let found = Measured {
         operator: LearnedOperator::of(setting.model.operator, &result.runs).map(Box::new),
@@ -435,7 +439,7 @@ fn halves(graph: &Graph, setting: &Runs<Joined>, stop: &AtomicBool) -> Result<Op
         let split = Split::per_class(labels, 20, 500, 1000, seed)?;
         let (sparse, dense): (Vec<u32>, Vec<u32>) = split.test().iter().partition(|&&u| (u as usize) < num_sparse);
         let content = Content::Graph(graph);
-        let benchmark = gnarl_graph::Benchmark { name: "halves".into(), content, splits: vec![split] };
+        let benchmark = Benchmark { name: "halves".into(), content, splits: vec![split] };
         let study = TrainStudy { runs: 1, seed, ..TrainStudy::new(setting.model) };
         let mut result = study.run(&benchmark, &Watch::stopped_by(stop))?;
         let (Some(fitted), false) = (&result.kept, result.runs.is_empty()) else {
@@ -526,16 +530,22 @@ fn on_graphs(classifier: Classifier, dataset: &str, timed: bool, runs: Runs) -> 
     let edges = classifier.corrupted.map(Corruption::new).transpose()?;
     let corruption = edges.map(|edges| TrainingCorruption { edges, keep_degrees: false });
     let runs = Runs { runs: runs.runs.min(folds_of(dataset)), ..runs };
-    Ok(runs.with(OnGraphs { corruption, inits: inits(dataset), timed }))
+    let inits = inits(&classifier, dataset);
+    Ok(runs.with(OnGraphs { corruption, few: classifier.few, inits, timed }))
 }
 
 impl Runs<OnGraphs> {
     /// Trains on the set's folds. `None` where stopped.
     fn classify(&self, loaded: &Dataset, stop: &AtomicBool) -> Result<Option<Measured>> {
-        let OnGraphs { corruption, inits, timed } = self.more;
+        let OnGraphs { corruption, few, inits, timed } = self.more;
         let options = FitOptions { corruption, corruption_seed: self.seed, study_influence: false };
         let study = TrainStudy { inits, options, ..self.study() };
-        let train = || finished(&study, loaded, stop);
+        let mut benchmark = loaded.benchmark(self.seed, self.runs)?;
+        if let (Some(Few { per_class, rare }), Some(labels)) = (few, benchmark.content.labels()) {
+            let (splits, folds) = (&benchmark.splits, benchmark.splits.len());
+            benchmark.splits = Split::fewer_in_turn(splits, folds, labels, per_class, Some(rare), self.seed)?;
+        }
+        let train = || finished(&study, &benchmark, stop);
         // Threads that wait inside one run start another within it, and its seconds would count as the first one's.
         let Some(result) = (if timed { on_one_core(train)? } else { train()? }) else { return Ok(None) };
         let copies = self.model.augment.method().transform().map_or(Copies::Fixed, |(_, copies)| copies);

@@ -1,9 +1,11 @@
 //! `dynam:tab:results_with_baselines_GIN` (ch. 4): other ways of combining layers with the GIN backbone.
 
+use crate::depth::Kind;
 use crate::nn::Backbone;
 use crate::thesis::measure::Measure;
 use crate::thesis::table::{
-    ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, OOM, PAGERANK, Row, Table, WALKS, acc, best_depth, st,
+    ADMP_ST, Baseline, CORE, DEGREE, DEPTHS, Figure, LEARNED_POLICIES, OOM, PAGERANK, Row, Table, WALKS, acc,
+    best_depth, st, st_by,
 };
 
 /// The table.
@@ -14,7 +16,12 @@ pub const RESULTS_WITH_BASELINES_GIN: Table = Table {
     columns: &["Cora", "CiteSeer", "CS", "PubMed", "genius", "ogbn-arxiv"],
     rows: ROWS,
     baseline: Baseline::Row("GIN"),
-    notes: &[DEPTHS, ADMP_ST, "the thesis does not define GPR-GIN; nn/bodies/gpr.rs says what is run here"],
+    notes: &[
+        DEPTHS,
+        ADMP_ST,
+        LEARNED_POLICIES,
+        "the thesis does not define GPR-GIN; nn/bodies/gpr.rs says what is run here",
+    ],
 };
 
 const ROWS: &[Row] = &[
@@ -71,7 +78,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         label: "ADMP-GIN w/ degree",
-        spec: st(Backbone::Gin, Measure::Policy(DEGREE)),
+        spec: st_by(Backbone::Gin, DEGREE),
         figures: &[
             acc(78.12, 0.7),
             acc(66.82, 0.89),
@@ -83,7 +90,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         label: "ADMP-GIN w/ core",
-        spec: st(Backbone::Gin, Measure::Policy(CORE)),
+        spec: st_by(Backbone::Gin, CORE),
         figures: &[
             acc(78.1, 0.64),
             acc(66.36, 1.03),
@@ -95,7 +102,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         label: "ADMP-GIN w/ walks",
-        spec: st(Backbone::Gin, Measure::Policy(WALKS)),
+        spec: st_by(Backbone::Gin, WALKS),
         figures: &[
             acc(78.19, 0.68),
             acc(65.79, 0.81),
@@ -107,7 +114,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         label: "ADMP-GIN w/ PageRank",
-        spec: st(Backbone::Gin, Measure::Policy(PAGERANK)),
+        spec: st_by(Backbone::Gin, PAGERANK),
         figures: &[
             acc(77.78, 0.83),
             acc(67.08, 0.51),
@@ -116,5 +123,20 @@ const ROWS: &[Row] = &[
             acc(81.89, 1.04),
             acc(60.85, 0.01),
         ],
+    },
+    Row {
+        label: "ADMP-GIN w/ offsets (ours)",
+        spec: st(Backbone::Gin, Measure::Policy(Kind::Offsets)),
+        figures: &[Figure::Absent; 6],
+    },
+    Row {
+        label: "ADMP-GIN w/ pool (ours)",
+        spec: st(Backbone::Gin, Measure::Policy(Kind::Pool)),
+        figures: &[Figure::Absent; 6],
+    },
+    Row {
+        label: "ADMP-GIN w/ echo (ours)",
+        spec: st(Backbone::Gin, Measure::Policy(Kind::Echo)),
+        figures: &[Figure::Absent; 6],
     },
 ];

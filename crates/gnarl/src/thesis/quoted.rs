@@ -1,0 +1,162 @@
+//! What is kept of studies that are no table of the thesis: figures that pages of the docs quote, and pictures for the page of results, each with
+//! the command that made it.
+//!
+//! `results/studies/NAME.json` is a small table as it was printed, a row a line, beside the commands that print it and the numerics that made it.
+//! `gnarl report --fill PAGE` puts it, or some of its rows and columns, between two comments of a page, and a test holds every figure in the text of
+//! the docs against what is kept here. `results/figures/NAME.json` says what the picture `NAME.svg` beside it shows.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use gnarl_graph::Error;
+use serde::{Deserialize, Serialize};
+
+use super::cell::NUMERICS;
+
+/// A table as commands printed it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quoted {
+    /// What it shows, in a sentence.
+    pub says: String,
+    /// The commands that print its figures; `NAME` in capitals stands for what differs between rows or columns.
+    pub commands: Vec<String>,
+    /// The numerics that made them.
+    pub numerics: u32,
+    /// The header.
+    pub columns: Vec<String>,
+    /// The rows, each with a cell for every column.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Quoted {
+    /// Every table in `FOLDER/studies`, by the name of its file; none where there is no such folder.
+    ///
+    /// Fails for a file that cannot be read, has rows of another length than its header, names no command, or was made by other numerics.
+    pub fn read_all(folder: &Path) -> gnarl_graph::Result<BTreeMap<String, Self>> {
+        let named = |(name, file): (String, PathBuf)| {
+            let quoted: Self = read(&file)?;
+            match quoted.flaw() {
+                Some(flaw) => Err(Error::argument("results", format!("{}: {flaw}", file.display()))),
+                None => Ok((name, quoted)),
+            }
+        };
+        files_in(&folder.join("studies"))?.into_iter().map(named).collect()
+    }
+
+    fn flaw(&self) -> Option<String> {
+        if self.numerics != NUMERICS {
+            let has = self.numerics;
+            return Some(format!("numerics {has} made it, where this gnarl has {NUMERICS}: run its commands again"));
+        }
+        if self.commands.is_empty() || self.rows.is_empty() || self.says.is_empty() {
+            return Some("it needs a sentence, a command and a row".to_string());
+        }
+        let odd = self.rows.iter().find(|row| row.len() != self.columns.len())?;
+        let (cells, columns) = (odd.len(), self.columns.len());
+        Some(format!("row {:?} has {cells} cells, where there are {columns} columns", odd.first().map_or("", |c| c)))
+    }
+}
+
+/// What a picture shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drawing {
+    /// A sentence.
+    pub says: String,
+    /// The chapter of the thesis.
+    pub chapter: u8,
+    /// The label of the thesis' figure that it stands for; none for one of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The command that draws it.
+    pub command: String,
+    /// The picture itself, as SVG.
+    #[serde(skip)]
+    pub picture: String,
+}
+
+impl Drawing {
+    /// Every picture in `FOLDER/figures`, by chapter and name; none where there is no such folder. Fails where what a picture shows is said
+    /// and the picture is missing, or is none that gnarl drew.
+    pub fn read_all(folder: &Path) -> gnarl_graph::Result<Vec<Self>> {
+        let drawing = |(_, file): (String, PathBuf)| {
+            let drawing: Self = read(&file)?;
+            let svg = file.with_extension("svg");
+            let picture = std::fs::read_to_string(&svg).map_err(|e| Error::io(&svg, e))?;
+            match picture.starts_with("<svg") && !picture.contains("<script") {
+                true => Ok(Self { picture, ..drawing }),
+                false => Err(Error::argument("results", format!("{} is no picture of gnarl's", svg.display()))),
+            }
+        };
+        let files = files_in(&folder.join("figures"))?;
+        let mut all = files.into_iter().map(drawing).collect::<gnarl_graph::Result<Vec<_>>>()?;
+        all.sort_by_key(|drawing| drawing.chapter);
+        Ok(all)
+    }
+}
+
+/// The JSON files of a folder with their stems, in order; none where there is no such folder.
+fn files_in(folder: &Path) -> gnarl_graph::Result<BTreeMap<String, PathBuf>> {
+    let files = match std::fs::read_dir(folder) {
+        Ok(files) => files,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(e) => return Err(Error::io(folder, e)),
+    };
+    let mut found = BTreeMap::new();
+    for file in files {
+        let file = file.map_err(|e| Error::io(folder, e))?.path();
+        let text = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).map(str::to_string);
+        if let (Some("json"), Some(name)) = (text(file.extension()).as_deref(), text(file.file_stem())) {
+            found.insert(name, file);
+        }
+    }
+    Ok(found)
+}
+
+fn read<T: serde::de::DeserializeOwned>(file: &Path) -> gnarl_graph::Result<T> {
+    let text = std::fs::read(file).map_err(|e| Error::io(file, e))?;
+    serde_json::from_slice(&text).map_err(|e| Error::argument("results", format!("{}: {e}", file.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flawed_files_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(Quoted::read_all(dir.path()).unwrap().is_empty(), "no folder");
+        let folder = dir.path().join("studies");
+        std::fs::create_dir(&folder).unwrap();
+        let good = Quoted {
+            says: "What it shows.".into(),
+            commands: vec!["gnarl train".into()],
+            numerics: NUMERICS,
+            columns: vec!["".into(), "accuracy".into()],
+            rows: vec![vec!["GCN".into(), "81.0".into()]],
+        };
+        let write = |quoted: &Quoted| {
+            std::fs::write(folder.join("one.json"), serde_json::to_string(quoted).unwrap()).unwrap();
+            Quoted::read_all(dir.path()).map_err(|e| e.to_string())
+        };
+        assert_eq!(write(&good).unwrap()["one"], good);
+        let refused = |quoted: Quoted| write(&quoted).unwrap_err();
+        assert!(refused(Quoted { numerics: 1, ..good.clone() }).contains("one.json: numerics 1 made it"));
+        assert!(refused(Quoted { commands: Vec::new(), ..good.clone() }).contains("needs a sentence, a command"));
+        let e = refused(Quoted { rows: vec![vec!["GCN".into()]], ..good });
+        assert!(e.contains("row \"GCN\" has 1 cells, where there are 2 columns"), "{e}");
+        let figures = dir.path().join("figures");
+        std::fs::create_dir(&figures).unwrap();
+        let said = r#"{"says": "Energy.", "chapter": 3, "command": "gnarl energy"}"#;
+        std::fs::write(figures.join("energy.json"), said).unwrap();
+        assert!(Drawing::read_all(dir.path()).unwrap_err().to_string().contains("energy.svg"));
+        std::fs::write(figures.join("energy.svg"), "<svg><script/></svg>").unwrap();
+        let e = Drawing::read_all(dir.path()).unwrap_err().to_string();
+        assert!(e.contains("energy.svg is no picture of gnarl's"), "{e}");
+        std::fs::write(figures.join("energy.svg"), "<svg/>").unwrap();
+        assert_eq!(Drawing::read_all(dir.path()).unwrap()[0].picture, "<svg/>");
+        std::fs::write(folder.join("one.json"), "{").unwrap();
+        assert!(Quoted::read_all(dir.path()).unwrap_err().to_string().contains("one.json"));
+    }
+}
