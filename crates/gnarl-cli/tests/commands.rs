@@ -14,6 +14,7 @@ mod demo;
 mod depth;
 mod depth_baselines;
 mod explore;
+mod figures;
 mod five_minutes;
 mod graphs;
 mod held_out;

@@ -10,6 +10,7 @@ use super::load_graph;
 use crate::global::Global;
 use crate::node_id::{self, NodeId};
 use crate::output::{self, Report, bars, count, real};
+use crate::plot::{self, Line, LineChart, Point};
 use crate::progress;
 
 /// `gnarl centrality`
@@ -27,6 +28,9 @@ pub struct CentralityArgs {
     /// Write the value of every node to this CSV file
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Draw how the values are distributed, over all nodes and over those of each class, in the graph and among themselves: STEM.svg and STEM.png
+    #[arg(long, value_name = "STEM")]
+    pub plot: Option<PathBuf>,
     /// List every value in the JSON even where there are more than 100,000
     #[arg(long)]
     pub values: bool,
@@ -34,6 +38,8 @@ pub struct CentralityArgs {
 
 /// Beyond this many nodes the JSON lists the values only when asked to.
 const MANY_NODES: usize = 100_000;
+/// Lines of more classes could not be told apart.
+const MANY_CLASSES: usize = 7;
 /// Bins of the histogram.
 const BINS: usize = 40;
 
@@ -50,6 +56,9 @@ pub struct CentralityReport {
     values: Option<Vec<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
+    /// Pictures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
 }
 
 /// The spread of the values; there is none without nodes.
@@ -79,6 +88,11 @@ pub fn run(global: &Global, args: &CentralityArgs) -> anyhow::Result<CentralityR
         let rows = values.iter().zip(0u32..).map(|(value, u)| [graph.node_name(u), value.to_string()]);
         output::write_whole(file, node_id::csv(["node", &args.kind.to_string()], rows)?)?;
     }
+    let mut files = Vec::new();
+    if let Some(stem) = &args.plot {
+        let chart = distributions(&data, &graph, args.kind, &values)?;
+        files.extend(plot::write(&chart, stem)?.map(|file| file.display().to_string()));
+    }
     Ok(CentralityReport {
         data,
         kind: args.kind.to_string(),
@@ -88,6 +102,45 @@ pub fn run(global: &Global, args: &CentralityArgs) -> anyhow::Result<CentralityR
         top: top(&graph, &values, args.top),
         values: (args.values || values.len() <= MANY_NODES).then_some(values),
         output: args.output.as_ref().map(|file| file.display().to_string()),
+        files,
+    })
+}
+
+/// How the values are distributed over all nodes, over those of each class, and over those of each class where the rest of the graph is
+/// taken away: the blocks of thesis `cgsO:fig:sbm-pam`. Of more classes than that can be told apart, all nodes alone.
+fn distributions(data: &str, graph: &Graph, kind: Centrality, values: &[f64]) -> anyhow::Result<LineChart> {
+    let mut groups = vec![("all nodes".to_string(), values.to_vec())];
+    if let Some(labels) = graph.labels().filter(|labels| labels.num_classes() <= MANY_CLASSES) {
+        for class in 0..labels.num_classes() as u32 {
+            let nodes: Vec<u32> = (0..values.len() as u32).filter(|&u| labels.get(u) == Some(class)).collect();
+            let name = labels.name(class);
+            let alone = kind.scores(&graph.subgraph(&nodes)?)?;
+            groups.push((format!("class {name}"), nodes.iter().map(|&u| values[u as usize]).collect()));
+            groups.push((format!("{name} by itself"), alone));
+        }
+    }
+    let all = || groups.iter().flat_map(|(_, values)| values).copied();
+    let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+    // Whole numbers have a place each, where there are not too many.
+    let is_whole = all().all(|v| v.fract() == 0.0) && high - low <= 200.0;
+    let (bins, width) = match is_whole {
+        true => ((high - low) as usize + 1, 1.0),
+        false => (BINS, (high - low).max(f64::MIN_POSITIVE) / BINS as f64),
+    };
+    let line = |(name, values): &(String, Vec<f64>)| {
+        let mut shares = vec![0.0; bins];
+        for value in values {
+            shares[(((value - low) / width) as usize).min(bins - 1)] += 100.0 / values.len() as f64;
+        }
+        let middle = if is_whole { 0.0 } else { width / 2.0 };
+        let point = |(i, y): (usize, f64)| Point { x: low + width * i as f64 + middle, y, band: None };
+        Line { name: name.clone(), points: shares.into_iter().enumerate().map(point).collect() }
+    };
+    Ok(LineChart {
+        title: format!("{kind} of {data}"),
+        x_label: kind.to_string(),
+        y_label: "share of the nodes, %".into(),
+        lines: groups.iter().filter(|(_, values)| !values.is_empty()).map(line).collect(),
     })
 }
 
@@ -134,6 +187,9 @@ impl Report for CentralityReport {
         if let Some(file) = &self.output {
             text += &format!("\nevery value is in {file}\n");
         }
+        if !self.files.is_empty() {
+            text += &format!("\nwritten: {}\n", self.files.join(", "));
+        }
         text
     }
 }
@@ -151,6 +207,24 @@ mod tests {
         let named = graph.with_node_names(["a", "b", "c", "d"].map(String::from).to_vec()).unwrap();
         assert_eq!(nodes(&named), ["b", "c", "d"].map(|name| NodeId::Name(name.into())));
         assert!(top(&named, &[1.0], 0).is_empty());
+    }
+
+    #[test]
+    fn distributions_are_shares_of_each_group() {
+        let graph = Graph::from_edges(5, [(0, 1), (1, 2), (0, 2), (2, 3)]).unwrap().0;
+        let of = |graph: &Graph| {
+            let values = Centrality::Core.scores(graph).unwrap();
+            distributions("five", graph, Centrality::Core, &values).unwrap().lines
+        };
+        let ys = |line: &Line| line.points.iter().map(|p| p.y).collect::<Vec<_>>();
+        let bare = of(&graph);
+        assert_eq!((bare.len(), ys(&bare[0])), (1, vec![20.0, 20.0, 60.0]), "cores 2, 2, 2, 1, 0");
+        let labels = gnarl_graph::Labels::new([0, 0, 1, 1, 1].map(Some).to_vec(), 2).unwrap();
+        let lines = of(&graph.with_labels(labels).unwrap());
+        assert_eq!(lines.len(), 5);
+        assert_eq!(ys(&lines[1]), [0.0, 0.0, 100.0], "both of the first class are in the triangle");
+        assert_eq!(ys(&lines[2]), [0.0, 100.0, 0.0], "by themselves they are an edge");
+        assert!(of(&Graph::empty(0).unwrap()).is_empty());
     }
 
     #[test]

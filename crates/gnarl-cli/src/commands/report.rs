@@ -2,12 +2,14 @@
 //!
 //! The page is one file that needs nothing but a browser: claims with their verdicts first, then every table.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
 use gnarl::thesis::Recipe;
 use gnarl::thesis::claims::{CLAIMS, Judged, Verdict, Whose};
 use gnarl::thesis::kept::{Left, Shelf};
+use gnarl::thesis::quoted::{Drawing, Quoted};
 use gnarl::thesis::report::{CellReport, Report as TableReport, Status, Thesis, recipe_name};
 use gnarl::thesis::tables;
 use gnarl_graph::Error;
@@ -67,6 +69,8 @@ pub struct Counted {
 pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
     let shelf = Shelf::read(&args.results)?;
     let reports = tables::ALL.into_iter().map(|table| shelf.report(table)).collect::<Result<Vec<_>, _>>()?;
+    let studies = Quoted::read_all(&args.results)?;
+    let drawings = Drawing::read_all(&args.results)?;
     let (stale_tables, stale_cells) = shelf.stale();
     if shelf.is_empty() {
         let what = format!(
@@ -77,13 +81,13 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
     }
     let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
     let left = shelf.left()?;
-    output::write_whole(&args.out, page(&claims, &reports, &left, stale_cells))?;
+    output::write_whole(&args.out, page(&claims, &reports, &drawings, &studies, &left, stale_cells))?;
     if let Some(file) = &args.markdown {
         output::write_whole(file, markdown(&claims, &reports, &left))?;
     }
     for file in &args.fill {
         let page = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
-        output::write_whole(file, filled(&page, &reports)?)?;
+        output::write_whole(file, filled(&page, &reports, &studies)?)?;
     }
     let counted = |report: &TableReport| Counted {
         table: report.table,
@@ -214,7 +218,14 @@ fn difference(judged: &Judged) -> String {
 }
 
 /// The whole page.
-fn page(claims: &[Judged], reports: &[TableReport], left: &[Left], stale: usize) -> String {
+fn page(
+    claims: &[Judged],
+    reports: &[TableReport],
+    drawings: &[Drawing],
+    studies: &BTreeMap<String, Quoted>,
+    left: &[Left],
+    stale: usize,
+) -> String {
     let mut body = String::from(
         "<p>Five methods of one thesis, run again: every claim with a verdict by one rule, then every table with our figures, the thesis' and the \
          difference.</p>\n",
@@ -250,9 +261,51 @@ fn page(claims: &[Judged], reports: &[TableReport], left: &[Left], stale: usize)
     }
     body += "</ul></nav>\n";
     reports.iter().for_each(|report| body += &table_section(report));
+    body += &figures_section(drawings);
+    body += &studies_section(studies);
     body += &not_run(left);
-    let nav = "<a href=\"#claims\">Claims</a>\n<a href=\"#tables\">Tables</a>";
+    let nav = "<a href=\"#claims\">Claims</a>\n<a href=\"#tables\">Tables</a>\n<a href=\"#figures\">Figures</a>\n<a href=\"#studies\">Studies</a>";
     page::shell("What holds", STYLE, nav, &body, "")
+}
+
+/// The pictures that are kept, each with what it shows and the command that draws it.
+fn figures_section(drawings: &[Drawing]) -> String {
+    let mut html = String::from("<h2 id=\"figures\">Figures</h2>\n");
+    for Drawing { says, chapter, label, command, picture } in drawings {
+        let label =
+            label.as_ref().map_or_else(|| "ours".to_string(), |label| format!("<code>{}</code>", escape(label)));
+        html += &format!(
+            "<figure class=\"kept\">{picture}<figcaption>{}<br><small>ch. {chapter}, {label}: <code>{}</code></small></figcaption></figure>\n",
+            escape(says),
+            escape(command),
+        );
+    }
+    html
+}
+
+/// The studies that pages of the docs quote.
+fn studies_section(studies: &BTreeMap<String, Quoted>) -> String {
+    let mut html = String::from(
+        "<h2 id=\"studies\">Studies beside the tables</h2>\n<p>What pages of the docs quote, as commands printed it.</p>\n",
+    );
+    for (name, study) in studies {
+        let row = |cells: &[String], tag: &str| {
+            let cells: String = cells.iter().map(|cell| format!("<{tag}>{}</{tag}>", escape(cell))).collect();
+            format!("<tr>{cells}</tr>\n")
+        };
+        let commands: String =
+            study.commands.iter().map(|c| format!("<li><code>{}</code></li>\n", escape(c))).collect();
+        html += &format!(
+            "<details><summary><b>{name}</b> {says}</summary>\n<ul class=\"notes\">\n{commands}</ul>\n\
+             <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table class=\"sortable\"><thead>{}</thead>\n\
+             <tbody>\n{}</tbody></table></div>\n</details>\n",
+            row(&study.columns, "th"),
+            study.rows.iter().map(|cells| row(cells, "td")).collect::<String>(),
+            name = escape(name),
+            says = escape(&study.says),
+        );
+    }
+    html
 }
 
 /// What was not run, and what it would cost.
@@ -459,6 +512,7 @@ td.says { white-space: normal; min-width: 14rem; max-width: 34rem; } .verdict { 
 .spark { display: inline-block; max-width: none; vertical-align: middle; margin-left: .4rem; } .spark circle { fill: var(--fg); opacity: .65; } .spark line { stroke: var(--dim); }
 details { border: 1px solid var(--line); border-radius: .5rem; padding: .4rem .8rem; } summary { color: inherit; width: auto; }
 .contents { columns: 18rem; padding-left: 1.2rem; } .notes { color: var(--dim); font-size: .9rem; }
+.kept { margin: 1.2rem 0; } .kept svg { max-width: 100%; height: auto; border-radius: .4rem; }
 ";
 
 #[cfg(test)]
@@ -472,7 +526,24 @@ mod tests {
         let left = shelf.left().unwrap();
         assert_eq!(left.iter().find(|of| of.dataset == "cora").and_then(|of| of.seconds), None);
         let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
-        let page = page(&claims, &reports, &left, 0);
+        let picture = Drawing {
+            says: "A < B.".into(),
+            chapter: 3,
+            label: None,
+            command: "gnarl energy".into(),
+            picture: "<svg></svg>".into(),
+        };
+        let text = |cells: [&str; 2]| cells.map(String::from).to_vec();
+        let study = Quoted {
+            says: "What axes give.".into(),
+            commands: vec!["gnarl axes".into()],
+            numerics: 1,
+            columns: text(["switched on", "clean"]),
+            rows: vec![text(["plain", "<81.1>"])],
+        };
+        let page = page(&claims, &reports, &[picture], &BTreeMap::from([("axes".to_string(), study)]), &left, 0);
+        assert!(page.contains("<svg></svg><figcaption>A &lt; B.<br><small>ch. 3, ours: <code>gnarl energy</code>"));
+        assert!(page.contains("<td>&lt;81.1&gt;</td>") && page.contains("What axes give."));
         for claim in CLAIMS {
             assert!(page.contains(&escape(claim.says)), "{}", claim.says);
         }

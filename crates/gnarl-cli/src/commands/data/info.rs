@@ -1,6 +1,6 @@
 //! `gnarl data info`: one dataset in words.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gnarl_graph::Error;
@@ -8,6 +8,7 @@ use gnarl_graph::dataset::load;
 use gnarl_graph::dataset::registry::{self, Entry, Protocol, RemoteFile};
 use serde::Serialize;
 
+use super::adjacency;
 use super::check::{self, CheckArgs, CheckReport};
 use super::list;
 use crate::global::Global;
@@ -18,6 +19,9 @@ use crate::output::{self, Report, count};
 pub struct InfoArgs {
     /// A dataset of `gnarl data list`, or a path to your own files
     pub name: String,
+    /// Read it and draw its adjacency matrix, nodes by class, to STEM.svg and STEM.png
+    #[arg(long, value_name = "STEM")]
+    pub adjacency: Option<PathBuf>,
 }
 
 /// What `gnarl data info` found.
@@ -55,6 +59,9 @@ pub struct BuiltIn {
 
 /// Looks a dataset up.
 pub fn run(global: &Global, args: &InfoArgs) -> anyhow::Result<InfoReport> {
+    if let Some(stem) = &args.adjacency {
+        adjacency::draw(global, &args.name, stem)?;
+    }
     if let Some(title) = load::built_in_title(&args.name) {
         let (row, splits) = list::built_in(global, &args.name)?;
         return Ok(InfoReport::BuiltIn(BuiltIn { title, row, splits }));

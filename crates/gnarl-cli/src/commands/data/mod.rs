@@ -1,5 +1,6 @@
 //! `gnarl data`: the datasets, where they are, and whether they are what they should be.
 
+mod adjacency;
 pub mod check;
 pub mod convert;
 pub mod get;

@@ -1,0 +1,70 @@
+//! The adjacency matrix of a graph as a picture, nodes by class (thesis `cgsO:fig:adj_matrix_combined_graph`).
+
+use std::path::Path;
+
+use gnarl_graph::Graph;
+
+use crate::commands::load_graph;
+use crate::global::Global;
+use crate::plot::{self, HeatMap, HeatMaps};
+
+/// Cells to a side: a picture of every pair of many nodes would show none of them.
+const SIDE: usize = 48;
+
+/// Loads the graph and writes `STEM.svg` and `STEM.png`.
+pub fn draw(global: &Global, name: &str, stem: &Path) -> anyhow::Result<()> {
+    let (data, graph) = load_graph(global, name, "adjacency")?;
+    plot::write(&picture(&data, &graph), stem)?;
+    Ok(())
+}
+
+fn picture(data: &str, graph: &Graph) -> HeatMaps {
+    let side = SIDE.min(graph.num_nodes());
+    let axis: Vec<f64> = (0..side).map(|i| (i as f64 + 0.5) * graph.num_nodes() as f64 / side as f64).collect();
+    let map = HeatMap { title: String::new(), x: axis.clone(), y: axis, values: shares(graph, side) };
+    HeatMaps {
+        title: format!("Edges of {data}"),
+        x_label: "nodes, by class".into(),
+        y_label: "nodes, by class".into(),
+        value_label: "pairs joined, %".into(),
+        maps: vec![map],
+    }
+}
+
+/// Per cent of the pairs of each cell that are joined, nodes in the order of their classes and those without one at the end.
+fn shares(graph: &Graph, side: usize) -> Vec<f64> {
+    let n = graph.num_nodes();
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    order.sort_by_key(|&u| graph.labels().and_then(|labels| labels.get(u)).unwrap_or(u32::MAX));
+    let mut cell_of = vec![0; n];
+    let mut sizes = vec![0.0; side];
+    for (place, &u) in order.iter().enumerate() {
+        cell_of[u as usize] = place * side / n;
+        sizes[place * side / n] += 1.0;
+    }
+    let mut shares = vec![0.0; side * side];
+    for u in 0..n as u32 {
+        for &v in graph.neighbours(u) {
+            let (row, column) = (cell_of[u as usize], cell_of[v as usize]);
+            shares[row * side + column] += 100.0 / (sizes[row] * sizes[column]);
+        }
+    }
+    shares
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_counted_by_class() {
+        let graph = Graph::from_edges(4, [(0, 2), (0, 1)]).unwrap().0;
+        let labels = gnarl_graph::Labels::new(vec![Some(1), Some(0), Some(1), Some(0)], 2).unwrap();
+        let graph = graph.with_labels(labels).unwrap();
+        // In the order 1, 3, 0, 2: class 0 has no edge, class 1 has one of its pair in both directions, and one of four pairs is between.
+        assert_eq!(shares(&graph, 2), [0.0, 25.0, 25.0, 50.0]);
+        assert_eq!(shares(&graph, 4).iter().filter(|share| **share == 100.0).count(), 4);
+        assert!(shares(&Graph::empty(0).unwrap(), 0).is_empty());
+        assert!(plot::svg(&picture("none", &Graph::empty(0).unwrap())).unwrap().contains("Edges of none"));
+    }
+}
