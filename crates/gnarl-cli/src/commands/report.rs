@@ -83,7 +83,7 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
     let left = shelf.left()?;
     output::write_whole(&args.out, page(&claims, &reports, &drawings, &studies, &left, stale_cells))?;
     if let Some(file) = &args.markdown {
-        output::write_whole(file, markdown(&claims, &reports, &left))?;
+        output::write_whole(file, markdown(&claims, &reports, &drawings, &left))?;
     }
     for file in &args.fill {
         let page = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
@@ -168,7 +168,7 @@ impl ReportReport {
 }
 
 /// The verdicts and how much of each table was run, for people who read text.
-fn markdown(claims: &[Judged], reports: &[TableReport], left: &[Left]) -> String {
+fn markdown(claims: &[Judged], reports: &[TableReport], drawings: &[Drawing], left: &[Left]) -> String {
     let mut text = String::from(
         "# What holds\n\nMade by `gnarl report --markdown docs/results.md` from the figures in `results/`; a test makes it again and compares. \
          *Ours* is the mean over datasets of the difference run by run, with its standard error, *thesis* the same difference in the thesis' own \
@@ -194,6 +194,11 @@ fn markdown(claims: &[Judged], reports: &[TableReport], left: &[Left]) -> String
         let holes = cells(report).filter(|cell| cell.status == Status::Hole).count();
         text +=
             &format!("| `{}` | {} | {} | {holes} | {hours:.2} |\n", report.table, report.cells, report.cells_stored);
+    }
+    text += "\n## Figures\n\nOn the page that `gnarl report` makes.\n\n| ch. | figure | thesis | command |\n| --- | --- | --- | --- |\n";
+    for Drawing { says, chapter, label, command, .. } in drawings {
+        let label = label.as_ref().map_or_else(|| "ours".to_string(), |label| format!("`{label}`"));
+        text += &format!("| {chapter} | {says} | {label} | `{command}` |\n");
     }
     text += &format!("\n## What was not run\n\n{NOT_RUN}\n\n| dataset | cells | hours |\n| --- | ---: | ---: |\n");
     for of in left {
