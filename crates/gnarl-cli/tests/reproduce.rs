@@ -261,6 +261,12 @@ fn many_tables_at_once_and_the_page_about_them() {
     assert_eq!(tables.len(), 1, "only one table has such a row");
     assert_eq!((&tables[0]["table"], &tables[0]["measured"]), (&"cgsO:tab:graph_prop".into(), &1.into()));
 
+    // A row that is called so is meant alone, and a part of names all that have it.
+    let of_rows =
+        |rows: &str| as_json(with(&["structural_perturbations", "--rows", rows, "--dry-run"]))["cells"].as_u64();
+    assert_eq!(of_rows("dice: gcn"), Some(4));
+    assert!(of_rows("dice: gc") > Some(4));
+
     // Of several columns each table has its own.
     let plan = as_json(with(&["sgc_1,sgc_2", "--columns", "texas,cornell", "--dry-run"]));
     assert_eq!((plan["tables"].as_u64(), plan["cells"].as_u64()), (Some(2), Some(10)));

@@ -44,7 +44,7 @@ pub struct ReproduceArgs {
     /// Datasets to run, as in cora,photo [default: all]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Run the rows with this in their name
+    /// Run the row of this name, or the rows with this in their names
     #[arg(long, value_name = "TEXT")]
     pub rows: Option<String>,
     /// Run a part of the cells, as in 2/3; the folders of all parts are put together by copying

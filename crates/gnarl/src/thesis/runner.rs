@@ -35,7 +35,7 @@ pub struct Settings {
     pub recipes: Vec<Recipe>,
     /// Datasets to run, by name or alias; all where empty.
     pub columns: Vec<String>,
-    /// Rows to run: those whose label has this in it, whatever the case.
+    /// Rows to run: the one of this label, else those whose labels have this in them, whatever the case.
     pub rows: Option<String>,
     /// Where datasets are.
     pub data_dir: PathBuf,
@@ -399,8 +399,11 @@ pub(super) fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
     }
     let columns = select_columns(table, &settings.columns)?;
     let wanted = settings.rows.as_deref().unwrap_or("").to_lowercase();
-    let rows: Vec<usize> =
-        (0..table.rows.len()).filter(|&r| table.rows[r].label.to_lowercase().contains(&wanted)).collect();
+    let labels: Vec<String> = table.rows.iter().map(|row| row.label.to_lowercase()).collect();
+    // A row that is called so is meant alone: GCN is part of the names of many.
+    let is_label = labels.contains(&wanted);
+    let is_wanted = |label: &String| if is_label { *label == wanted } else { label.contains(&wanted) };
+    let rows: Vec<usize> = (0..labels.len()).filter(|&r| is_wanted(&labels[r])).collect();
     if rows.is_empty() {
         let labels: Vec<&str> = table.rows.iter().map(|row| row.label).collect();
         return refuse(format!("no row of {} has '{wanted}' in it; there are {}", table.name, labels.join(", ")));
