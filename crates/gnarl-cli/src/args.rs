@@ -124,10 +124,17 @@ impl Command {
         let file = |option, path: &Option<PathBuf>| path.clone().map(|path| (option, path));
         let stem = |option, path: &Option<PathBuf>| path.as_deref().map(|stem| (option, plot::picture(stem)));
         let places: Vec<Option<_>> = match self {
+            Command::Data(DataCommand::Info(args)) => vec![stem("--adjacency", &args.adjacency)],
             Command::Data(_) | Command::Bench(_) | Command::Reproduce(_) => vec![],
             Command::Completions(_) | Command::Man(_) | Command::Plan(_) | Command::Explore(_) => vec![],
-            Command::Report(args) => vec![file("--markdown", &args.markdown)],
-            Command::Centrality(args) => vec![file("--output", &args.output)],
+            Command::Report(args) => {
+                let pages = args.fill.iter().map(|page| Some(("--fill", page.clone())));
+                [Some(("--out", args.out.clone())), file("--markdown", &args.markdown)]
+                    .into_iter()
+                    .chain(pages)
+                    .collect()
+            }
+            Command::Centrality(args) => vec![file("--output", &args.output), stem("--plot", &args.plot)],
             Command::Spectrum(args) => vec![stem("--plot", &args.plot)],
             Command::Energy(args) => vec![file("--output", &args.output), stem("--plot", &args.plot)],
             Command::Cluster(args) => vec![file("--output", &args.output)],

@@ -112,7 +112,7 @@ pub struct HeatMap {
     pub values: Vec<f64>,
 }
 
-/// Heat maps side by side that share their colours; the largest value of each is framed.
+/// Heat maps side by side that share their colours.
 pub struct HeatMaps {
     /// Above all of them.
     pub title: String,
@@ -122,6 +122,8 @@ pub struct HeatMaps {
     pub y_label: String,
     /// Above the colour scale.
     pub value_label: String,
+    /// Whether the largest value of each is framed.
+    pub framed: bool,
     /// From left to right.
     pub maps: Vec<HeatMap>,
 }
@@ -157,7 +159,9 @@ impl HeatMaps {
         let best = cells().filter(|(_, v)| v.is_finite()).fold(None, |best: Option<((f64, f64), f64)>, (at, &v)| {
             if best.is_none_or(|b| v > b.1) { Some((at, v)) } else { best }
         });
-        chart.draw_series(best.map(|(at, _)| Rectangle::new(square(at), RED.stroke_width(2 * scale))))?;
+        chart.draw_series(
+            best.filter(|_| self.framed).map(|(at, _)| Rectangle::new(square(at), RED.stroke_width(2 * scale))),
+        )?;
         axes(&mut chart.configure_mesh(), &self.x_label, &self.y_label, scale).disable_mesh().draw()
     }
 
@@ -177,7 +181,8 @@ impl HeatMaps {
             let share = f64::from(tick) / 4.0;
             let style = letters(scale).pos(Pos::new(HPos::Left, VPos::Center));
             let value = low + (high - low) * share;
-            area.draw(&Text::new(format!("{value:.1}"), (right + 4 * unit, y(share)), style))?;
+            let shown = if high - low >= 1.0 { format!("{value:.1}") } else { real(value) };
+            area.draw(&Text::new(shown, (right + 4 * unit, y(share)), style))?;
         }
         area.draw(&Text::new(self.value_label.clone(), (left, 6 * unit), letters(scale)))
     }
@@ -315,7 +320,7 @@ fn axes<'m, 'a, 'b, B: DrawingBackend>(
 
 /// A number beside an axis: what rounding leaves of zero is zero, and zeros at the end are not shown.
 fn tick(value: f64) -> String {
-    let value = (value * 1e9).round() / 1e9;
+    let value = if value.abs() < 1e6 { (value * 1e9).round() / 1e9 } else { value };
     let text = real(value);
     if text.contains('.') && !text.contains('e') {
         text.trim_end_matches('0').trim_end_matches('.').to_string()
@@ -362,6 +367,7 @@ mod tests {
             x_label: "e3".into(),
             y_label: "e2".into(),
             value_label: "AMI, %".into(),
+            framed: true,
             maps: vec![map("a", vec![0.0, 1.0, 2.0, 3.0, 4.0, 10.0]), map("b", vec![f64::NAN; 6])],
         }
     }

@@ -39,7 +39,7 @@ pub struct CentralityArgs {
 /// Beyond this many nodes the JSON lists the values only when asked to.
 const MANY_NODES: usize = 100_000;
 /// Lines of more classes could not be told apart.
-const MANY_CLASSES: usize = 7;
+const MANY_CLASSES: usize = 3;
 /// Bins of the histogram.
 const BINS: usize = 40;
 
@@ -155,7 +155,8 @@ pub fn top(graph: &Graph, values: &[f64], k: usize) -> Vec<Scored> {
 fn summarise(values: &[f64]) -> Option<Summary> {
     let min = values.iter().copied().reduce(f64::min)?;
     let max = values.iter().copied().reduce(f64::max)?;
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    // Divided first: a sum of huge counts would overflow.
+    let mean = values.iter().map(|value| value / values.len() as f64).sum();
     let mut histogram = vec![0; BINS];
     for value in values {
         let share = if max > min { (value - min) / (max - min) } else { 0.0 };

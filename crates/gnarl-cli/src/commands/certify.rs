@@ -531,6 +531,7 @@ impl CertifyReport {
                     x_label: "deletions".into(),
                     y_label: "additions".into(),
                     value_label: "S, %".into(),
+                    framed: true,
                     maps: vec![grid.heat_map()],
                 };
                 let mut files = plot::write_with_table(&map, self.csv(), stem)?;

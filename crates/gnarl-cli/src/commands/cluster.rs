@@ -512,6 +512,7 @@ impl Grid {
             x_label: "e3".into(),
             y_label: "e2".into(),
             value_label: format!("{measure}, %"),
+            framed: true,
             maps: self.grids.iter().map(map).collect(),
         }
     }

@@ -15,7 +15,7 @@ use gnarl::thesis::tables;
 use gnarl_graph::Error;
 use serde::Serialize;
 
-use super::report_fill::filled;
+use super::report_fill::{filled, in_cell};
 use crate::html::escape;
 use crate::output::{self, Report, real};
 use crate::page;
@@ -79,15 +79,20 @@ pub fn run(args: &ReportArgs) -> anyhow::Result<ReportReport> {
         );
         return Err(Error::argument("report", what).into());
     }
+    // A fault in one page leaves all as they were.
+    let fill = |file: &PathBuf| -> anyhow::Result<(PathBuf, String)> {
+        let page = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
+        Ok((file.clone(), filled(file, &page, &reports, &studies, &shelf)?))
+    };
+    let pages = args.fill.iter().map(fill).collect::<anyhow::Result<Vec<_>>>()?;
     let claims: Vec<Judged> = CLAIMS.iter().map(|claim| claim.judge(&reports)).collect();
     let left = shelf.left()?;
     output::write_whole(&args.out, page(&claims, &reports, &drawings, &studies, &left, stale_cells))?;
     if let Some(file) = &args.markdown {
         output::write_whole(file, markdown(&claims, &reports, &drawings, &left))?;
     }
-    for file in &args.fill {
-        let page = std::fs::read_to_string(file).map_err(|e| Error::io(file, e))?;
-        output::write_whole(file, filled(&page, &reports, &studies)?)?;
+    for (file, page) in pages {
+        output::write_whole(&file, page)?;
     }
     let counted = |report: &TableReport| Counted {
         table: report.table,
@@ -198,7 +203,7 @@ fn markdown(claims: &[Judged], reports: &[TableReport], drawings: &[Drawing], le
     text += "\n## Figures\n\nOn the page that `gnarl report` makes.\n\n| ch. | figure | thesis | command |\n| --- | --- | --- | --- |\n";
     for Drawing { says, chapter, label, command, .. } in drawings {
         let label = label.as_ref().map_or_else(|| "ours".to_string(), |label| format!("`{label}`"));
-        text += &format!("| {chapter} | {says} | {label} | `{command}` |\n");
+        text += &format!("| {chapter} | {} | {label} | `{}` |\n", in_cell(says), in_cell(command));
     }
     text += &format!("\n## What was not run\n\n{NOT_RUN}\n\n| dataset | cells | hours |\n| --- | ---: | ---: |\n");
     for of in left {

@@ -9,38 +9,60 @@
 //! down and attacks across. `<!-- results axes-cora -->` has what is kept of another study ([`Quoted`]), or the rows and columns of it that are named.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
+use gnarl::thesis::kept::Shelf;
 use gnarl::thesis::quoted::Quoted;
 use gnarl::thesis::report::{CellReport, Report as TableReport, Thesis};
 use gnarl_graph::{Error, Result};
 
+use crate::output::real;
+
 const START: &str = "<!-- results ";
 const END: &str = "<!-- end of results -->";
 
-/// The page with every block made anew.
-pub fn filled(page: &str, reports: &[TableReport], studies: &BTreeMap<String, Quoted>) -> Result<String> {
-    let mut text = String::with_capacity(page.len());
+/// The page with every block made anew; the rest of it stays, to its line ends. A block in an example of code is none.
+pub fn filled(
+    file: &Path,
+    page: &str,
+    reports: &[TableReport],
+    studies: &BTreeMap<String, Quoted>,
+    shelf: &Shelf,
+) -> Result<String> {
+    let line_end = if page.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut made: Vec<String> = Vec::new();
     let mut lines = page.lines().enumerate();
-    let mut blocks = 0;
+    let (mut blocks, mut in_code) = (0, false);
     while let Some((at, line)) = lines.next() {
-        text += line;
-        text.push('\n');
+        made.push(line.to_string());
+        in_code ^= line.trim_start().starts_with("```");
         let Some(asked) = line.strip_prefix(START).and_then(|rest| rest.strip_suffix(" -->")) else { continue };
-        let faulty = |what: String| Error::argument("fill", format!("line {}: {what}", at + 1));
-        if !lines.by_ref().any(|(_, line)| line == END) {
-            return Err(faulty(format!("a block of results has no end; {END} is expected after it")));
+        if in_code {
+            continue;
+        }
+        let faulty = |what: String| Error::argument("--fill", format!("{}, line {}: {what}", file.display(), at + 1));
+        let next = lines.find(|(_, line)| *line == END || line.starts_with(START));
+        if next.is_none_or(|(_, line)| line != END) {
+            return Err(faulty(format!("the block of results that starts here has no end before the next: {END}")));
         }
         blocks += 1;
-        let block = Block::of(asked).and_then(|block| block.table(reports, studies)).map_err(faulty)?;
-        text += &format!("\n{block}\n{END}\n");
+        let block = Block::of(asked).and_then(|block| block.table(reports, studies, shelf)).map_err(faulty)?;
+        made.push(String::new());
+        made.extend(block.lines().map(str::to_string));
+        made.extend([String::new(), END.to_string()]);
     }
-    match blocks {
-        0 => Err(Error::argument(
-            "fill",
-            format!("no block to fill: a line with {START}TABLE; rows …; columns … --> starts one"),
-        )),
-        _ => Ok(text),
+    if blocks == 0 {
+        let what =
+            format!("{} has no block to fill: a line with {START}NAME --> starts one, {END} ends it", file.display());
+        return Err(Error::argument("--fill", what));
     }
+    let last = if page.ends_with('\n') { line_end } else { "" };
+    Ok(made.join(line_end) + last)
+}
+
+/// Text for a cell of a table in Markdown, where a bar would end it.
+pub fn in_cell(text: &str) -> String {
+    text.replace("\\|", "|").replace('|', "\\|")
 }
 
 /// What a block shows.
@@ -59,9 +81,10 @@ impl<'a> Block<'a> {
         let list = |text: &'a str| text.split('|').map(str::trim).collect::<Vec<_>>();
         for part in parts {
             match part.split_once(' ') {
-                Some(("in", dataset)) => block.dataset = Some(dataset.trim()),
-                Some(("rows", rows)) => block.rows = list(rows),
-                Some(("columns", columns)) => block.columns = list(columns),
+                Some(("in", dataset)) if block.dataset.is_none() => block.dataset = Some(dataset.trim()),
+                Some(("rows", rows)) if block.rows.is_empty() => block.rows = list(rows),
+                Some(("columns", columns)) if block.columns.is_empty() => block.columns = list(columns),
+                Some(("in" | "rows" | "columns", _)) => return Err(format!("{part:?} is said a second time")),
                 _ => return Err(format!("{part:?} is none of in, rows and columns")),
             }
         }
@@ -72,15 +95,29 @@ impl<'a> Block<'a> {
         &self,
         reports: &[TableReport],
         studies: &BTreeMap<String, Quoted>,
+        shelf: &Shelf,
     ) -> std::result::Result<String, String> {
-        match studies.get(self.table) {
-            Some(study) => self.of_study(study),
-            None => self.of_table(reports),
+        if let Some(study) = studies.get(self.table) {
+            return self.of_study(study);
+        }
+        match reports.iter().find(|report| report.table == self.table) {
+            Some(report) if shelf.is_stale(report.table) => Err(format!(
+                "the figures of {} were made by other numerics than this gnarl's: run it again",
+                self.table
+            )),
+            Some(report) => self.of_table(report),
+            None => {
+                let known = reports.iter().map(|report| report.table).chain(studies.keys().map(String::as_str));
+                Err(Error::unknown("table or study", self.table, known).to_string())
+            }
         }
     }
 
     /// A study as it is kept, or some of its rows, by their first cells, and of its columns.
     fn of_study(&self, study: &Quoted) -> std::result::Result<String, String> {
+        if self.dataset.is_some() {
+            return Err(format!("{} is a study, which is of no one dataset: leave out in", self.table));
+        }
         let place = |name: &&str| {
             let found = study.columns.iter().position(|column| column == name);
             found.ok_or_else(|| format!("{} has no column {name}", self.table))
@@ -106,12 +143,10 @@ impl<'a> Block<'a> {
         Ok(text)
     }
 
-    fn of_table(&self, reports: &[TableReport]) -> std::result::Result<String, String> {
+    fn of_table(&self, report: &TableReport) -> std::result::Result<String, String> {
         if self.rows.is_empty() || self.columns.is_empty() {
             return Err("rows and columns must be named".to_string());
         }
-        let report = reports.iter().find(|report| report.table == self.table);
-        let report = report.ok_or_else(|| format!("there is no table {}", self.table))?;
         let mut text = format!("| | {} |\n| --- |{}\n", self.columns.join(" | "), " ---: |".repeat(self.columns.len()));
         for row in &self.rows {
             text += &format!("| {row} |");
@@ -130,7 +165,7 @@ impl<'a> Block<'a> {
 
 /// ` cell |`, and of an empty cell no more than one blank.
 fn padded(cell: &str) -> String {
-    if cell.is_empty() { " |".to_string() } else { format!(" {cell} |") }
+    if cell.is_empty() { " |".to_string() } else { format!(" {} |", in_cell(cell)) }
 }
 
 /// Whether a column's cells are numbers, with units at most, which stand to the right.
@@ -154,18 +189,27 @@ fn cell<'a>(report: &'a TableReport, label: &str, column: &str) -> std::result::
 
 /// Ours, and the thesis' in brackets.
 fn figure(cell: &CellReport) -> String {
-    let ours = cell.ours.as_ref().map_or_else(|| "-".to_string(), |ours| format!("{:.1} ± {:.1}", ours.mean, ours.std));
+    let per_cent =
+        || cell.ours.as_ref().map_or_else(|| "-".to_string(), |ours| format!("{:.1} ± {:.1}", ours.mean, ours.std));
     match cell.thesis {
-        Thesis::Accuracy { mean, .. } | Thesis::Value { mean, .. } => format!("{ours} ({mean:.1})"),
-        _ => ours,
+        Thesis::Accuracy { mean, .. } => format!("{} ({mean:.1})", per_cent()),
+        // Numbers with units of their own have any size.
+        Thesis::Value { mean, .. } => {
+            let ours = cell.ours.as_ref().map_or_else(|| "-".to_string(), |ours| real(ours.mean));
+            format!("{ours} ({})", real(mean))
+        }
+        _ => per_cent(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gnarl::thesis::kept::Shelf;
     use gnarl::thesis::tables;
+
+    fn fill(page: &str, reports: &[TableReport]) -> Result<String> {
+        filled(Path::new("page.md"), page, reports, &studies(), &Shelf::default())
+    }
 
     fn reports() -> Vec<TableReport> {
         let table = tables::ALL.iter().find(|table| table.name == "tab:gin_feature_attacks").unwrap();
@@ -180,18 +224,38 @@ mod tests {
             commands: vec!["gnarl axes".into()],
             numerics: 1,
             columns: cells(&["switched on", "clean", "why"]),
-            rows: vec![cells(&["plain", "81.1 ± 0.7", "as it is"]), cells(&["cgso", "-", ""])],
+            rows: vec![
+                cells(&["plain", "81.1 ± 0.7", "as it is"]),
+                cells(&["cgso", "-", ""]),
+                cells(&["a|b", "-", "c\\|d"]),
+            ],
         };
         BTreeMap::from([("axes".to_string(), study)])
     }
 
     #[test]
     fn a_study_is_shown_whole_or_in_part() {
-        let block = |asked: &str| filled(&format!("<!-- results {asked} -->\n{END}\n"), &[], &studies());
-        let whole = "\n| switched on | clean | why |\n| --- | ---: | --- |\n| plain | 81.1 ± 0.7 | as it is |\n| cgso | - | |\n\n";
+        let block = |asked: &str| fill(&format!("<!-- results {asked} -->\n{END}\n"), &[]);
+        let whole = "\n| switched on | clean | why |\n| --- | ---: | --- |\n| plain | 81.1 ± 0.7 | as it is |\n| cgso | - | |\n| a\\|b | - | c\\|d |\n\n";
         assert!(block("axes").unwrap().contains(whole), "{}", block("axes").unwrap());
         let part = block("axes; rows cgso; columns clean | switched on").unwrap();
         assert!(part.contains("| clean | switched on |\n| --- | --- |\n| - | cgso |\n"), "{part}");
+        let page = "a\r\n<!-- results axes; rows cgso; columns clean -->\r\n<!-- end of results -->\r\nb";
+        let made = fill(page, &[]).unwrap();
+        assert!(made.starts_with("a\r\n<!-- results") && made.ends_with("-->\r\nb"), "lines end as they did: {made:?}");
+        assert_eq!(made.matches('\n').count(), made.matches("\r\n").count());
+        let lost = "<!-- results axes -->\nof somebody's\n<!-- results axes -->\n<!-- end of results -->\n";
+        assert!(fill(lost, &[]).unwrap_err().to_string().contains("page.md, line 1: the block of results"));
+        let example = format!("```\n<!-- results no-such -->\n```\n<!-- results axes -->\n{END}\n");
+        assert!(fill(&example, &[]).unwrap().starts_with("```\n<!-- results no-such -->\n```\n"));
+        for (asked, why) in [
+            ("axes; in Cora", "is a study, which is of no one dataset"),
+            ("axes; rows cgso; rows plain", "is said a second time"),
+            ("axis", "did you mean axes"),
+        ] {
+            let e = block(asked).unwrap_err().to_string();
+            assert!(e.contains(why), "{e}");
+        }
         for (asked, why) in [("axes; rows gin", "axes has no row \"gin\""), ("axes; columns b", "axes has no column b")]
         {
             assert!(block(asked).unwrap_err().to_string().contains(why));
@@ -202,24 +266,24 @@ mod tests {
     fn blocks_are_made_anew_and_the_rest_stays() {
         let asked = "<!-- results tab:gin_feature_attacks; in Cora; rows GIN | GIORN; columns clean | psi 1.0 -->";
         let page = format!("above\n{asked}\nold\n{END}\nbelow\n");
-        let made = filled(&page, &reports(), &studies()).unwrap();
+        let made = fill(&page, &reports()).unwrap();
         assert!(made.starts_with(&format!("above\n{asked}\n\n| | clean | psi 1.0 |\n")), "{made}");
         assert!(made.ends_with(&format!("{END}\nbelow\n")) && !made.contains("old"), "{made}");
         assert_eq!(made.lines().filter(|line| line.starts_with("| GI")).count(), 2);
-        assert_eq!(filled(&made, &reports(), &studies()).unwrap(), made, "once is enough");
+        assert_eq!(fill(&made, &reports()).unwrap(), made, "once is enough");
         let by_rows = "<!-- results tab:gin_feature_attacks; rows clean: GIN; columns Cora | CiteSeer -->";
-        assert!(filled(&format!("{by_rows}\n{END}\n"), &reports(), &studies()).unwrap().contains("| clean: GIN | 7"));
+        assert!(fill(&format!("{by_rows}\n{END}\n"), &reports()).unwrap().contains("| clean: GIN | 7"));
     }
 
     #[test]
     fn what_is_not_there_is_said_with_its_line() {
         let refused = |asked: &str, end: &str| {
-            filled(&format!("a\n<!-- results {asked} -->\n{end}\n"), &reports(), &studies()).unwrap_err().to_string()
+            fill(&format!("a\n<!-- results {asked} -->\n{end}\n"), &reports()).unwrap_err().to_string()
         };
         let table = "tab:gin_feature_attacks";
         for (asked, why) in [
-            ("tab:none; rows a; columns b".to_string(), "line 2: there is no table tab:none"),
-            (format!("{table}; rows a"), "line 2: rows and columns must be named"),
+            ("tab:none; rows a; columns b".to_string(), "page.md, line 2: unknown table or study 'tab:none'"),
+            (format!("{table}; rows a"), "page.md, line 2: rows and columns must be named"),
             (format!("{table}; rows a; columns Cora"), "has no row \"a\""),
             (format!("{table}; rows clean: GIN; columns Moon"), "has no column Moon"),
             (format!("{table}; row a"), "\"row a\" is none of"),

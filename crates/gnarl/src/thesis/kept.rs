@@ -59,6 +59,21 @@ pub struct KeptCell {
     pub seconds: f64,
 }
 
+impl KeptCell {
+    /// What is wrong with its numbers, if anything.
+    fn flaw(&self) -> Option<String> {
+        let is_figure = |x: &f64| x.abs() < 1e15;
+        let figures = || self.parts.iter().flat_map(|(_, runs)| runs).chain(&self.runs);
+        if let Some(odd) = figures().find(|x| !is_figure(x)) {
+            return Some(format!("{odd} is no figure"));
+        }
+        if let Some((name, _)) = self.parts.iter().find(|(_, runs)| runs.is_empty()) {
+            return Some(format!("{name} has no figures"));
+        }
+        (!is_figure(&self.seconds) || self.seconds < 0.0).then(|| format!("{} seconds", self.seconds))
+    }
+}
+
 /// Digits that are kept: more than anybody prints, fewer than a double has.
 fn rounded(x: f64) -> f64 {
     let scale = 10f64.powi(6 - x.abs().max(1e-12).log10().ceil() as i32);
@@ -113,7 +128,19 @@ impl Kept {
         if kept.table != table.name {
             return Err(wrong(format!("figures of {}, not of {}", kept.table, table.name)));
         }
-        for cell in &kept.cells {
+        if kept.runs == 0 {
+            return Err(wrong("figures of 0 runs".into()));
+        }
+        for (at, cell) in kept.cells.iter().enumerate() {
+            if let Some(flaw) = cell.flaw() {
+                return Err(wrong(format!("{}, {}: {flaw}", cell.row, cell.column)));
+            }
+            let is_same = |other: &KeptCell| {
+                (&other.row, &other.column, &other.recipe) == (&cell.row, &cell.column, &cell.recipe)
+            };
+            if kept.cells[..at].iter().any(is_same) {
+                return Err(wrong(format!("{}, {} stands there twice", cell.row, cell.column)));
+            }
             let recipes = [Recipe::Thesis, Recipe::Default].map(recipe_name);
             let is_known = table.rows.iter().any(|row| row.label == cell.row)
                 && table.columns.contains(&cell.column.as_str())
@@ -222,6 +249,11 @@ impl Shelf {
     pub fn stale(&self) -> (usize, usize) {
         let stale = || self.tables.values().filter(|kept| kept.numerics != NUMERICS);
         (stale().count(), stale().map(|kept| kept.cells.len()).sum())
+    }
+
+    /// Whether a table's figures were made by other numerics.
+    pub fn is_stale(&self, table: &str) -> bool {
+        self.tables.get(table).is_some_and(|kept| kept.numerics != NUMERICS)
     }
 
     /// Fails where figures of these settings would take the place of others in a table's file.
@@ -400,11 +432,26 @@ mod tests {
         for (cell, why) in [
             (of_mutag("No Such Row", &runs), "has no row No Such Row"),
             (of_mutag("No Aug.", &runs[..7]), "7 figures of 10 runs"),
+            (of_mutag("No Aug.", &[1e300; 10]), "results_gcn.json: No Aug., MUTAG: 1"),
+            (KeptCell { seconds: -1.0, ..of_mutag("No Aug.", &runs) }, "-1 seconds"),
+            (KeptCell { parts: vec![("x".into(), vec![])], ..of_mutag("No Aug.", &runs) }, "x has no figures"),
         ] {
             kept(10, vec![cell]).1.write(table, dir.path()).unwrap();
             let e = Shelf::read(dir.path()).unwrap_err().to_string();
             assert!(e.contains(why), "{e}");
         }
+    }
+
+    #[test]
+    fn a_cell_stands_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs: Vec<f64> = (0..10).map(f64::from).collect();
+        let (table, figures) = kept(10, vec![of_mutag("No Aug.", &runs), of_mutag("No Aug.", &runs)]);
+        figures.write(table, dir.path()).unwrap();
+        let e = Shelf::read(dir.path()).unwrap_err().to_string();
+        assert!(e.contains("No Aug., MUTAG stands there twice"), "{e}");
+        Kept { runs: 0, cells: Vec::new(), ..figures }.write(table, dir.path()).unwrap();
+        assert!(Shelf::read(dir.path()).unwrap_err().to_string().contains("figures of 0 runs"));
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Quoted {
     pub fn read_all(folder: &Path) -> gnarl_graph::Result<BTreeMap<String, Self>> {
         let named = |(name, file): (String, PathBuf)| {
             let quoted: Self = read(&file)?;
-            match quoted.flaw() {
+            match quoted.flaw().or_else(|| flaw_of_name(&name)) {
                 Some(flaw) => Err(Error::argument("results", format!("{}: {flaw}", file.display()))),
                 None => Ok((name, quoted)),
             }
@@ -49,12 +49,17 @@ impl Quoted {
             let has = self.numerics;
             return Some(format!("numerics {has} made it, where this gnarl has {NUMERICS}: run its commands again"));
         }
-        if self.commands.is_empty() || self.rows.is_empty() || self.says.is_empty() {
+        let is_said = !self.says.is_empty() && self.commands.iter().all(|command| !command.is_empty());
+        if !is_said || self.commands.is_empty() || self.rows.is_empty() || self.columns.is_empty() {
             return Some("it needs a sentence, a command and a row".to_string());
+        }
+        let texts = self.rows.iter().flatten().chain(&self.columns).chain(&self.commands).chain([&self.says]);
+        if let Some(odd) = texts.into_iter().find(|text| text.contains(char::is_control)) {
+            return Some(format!("{odd:.40?} has a line break or a character like it"));
         }
         let odd = self.rows.iter().find(|row| row.len() != self.columns.len())?;
         let (cells, columns) = (odd.len(), self.columns.len());
-        Some(format!("row {:?} has {cells} cells, where there are {columns} columns", odd.first().map_or("", |c| c)))
+        Some(format!("row {:.40?} has {cells} cells, where there are {columns} columns", odd.first().map_or("", |c| c)))
     }
 }
 
@@ -84,9 +89,17 @@ impl Drawing {
             let drawing: Self = read(&file)?;
             let svg = file.with_extension("svg");
             let picture = std::fs::read_to_string(&svg).map_err(|e| Error::io(&svg, e))?;
-            match picture.starts_with("<svg") && !picture.contains("<script") {
+            let texts = [Some(&drawing.says), Some(&drawing.command), drawing.label.as_ref()];
+            if texts.into_iter().flatten().any(|text| text.is_empty() || text.contains(char::is_control)) {
+                let what = format!("{} needs a sentence and a command, a line each", file.display());
+                return Err(Error::argument("results", what));
+            }
+            match is_plain_drawing(&picture) {
                 true => Ok(Self { picture, ..drawing }),
-                false => Err(Error::argument("results", format!("{} is no picture of gnarl's", svg.display()))),
+                false => {
+                    let what = format!("{} is no picture that gnarl drew: run its command again", svg.display());
+                    Err(Error::argument("results", what))
+                }
             }
         };
         let files = files_in(&folder.join("figures"))?;
@@ -94,6 +107,62 @@ impl Drawing {
         all.sort_by_key(|drawing| drawing.chapter);
         Ok(all)
     }
+}
+
+/// Whether it is one whole drawing of lines, shapes and text, as gnarl's are: nothing that runs, links or loads, since it becomes a part of a page.
+fn is_plain_drawing(svg: &str) -> bool {
+    const SHAPES: [&str; 9] = ["circle", "g", "line", "path", "polygon", "polyline", "rect", "svg", "text"];
+    const SAID: [&str; 25] = [
+        "cx",
+        "cy",
+        "d",
+        "dx",
+        "dy",
+        "fill",
+        "font-family",
+        "font-size",
+        "font-weight",
+        "height",
+        "opacity",
+        "points",
+        "r",
+        "stroke",
+        "stroke-width",
+        "text-anchor",
+        "transform",
+        "viewBox",
+        "width",
+        "x",
+        "x1",
+        "x2",
+        "xmlns",
+        "y",
+        "y1",
+    ];
+    let is_said = |name: &str| SAID.contains(&name) || name == "y2";
+    let is_plain = |tag: &str| {
+        let tag = tag.strip_prefix('/').unwrap_or(tag);
+        let (name, rest) = tag.split_at(tag.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(tag.len()));
+        // What stands between quotes is a value, and what stands before them ends in a name.
+        let mut parts = rest.split('"');
+        let before = parts.by_ref().step_by(2).map(|part| part.trim().trim_end_matches('/').trim());
+        let names: Vec<&str> = before.filter(|part| !part.is_empty()).collect();
+        SHAPES.contains(&name)
+            && rest.matches('"').count() % 2 == 0
+            && names.iter().all(|part| part.strip_suffix('=').is_some_and(|name| is_said(name.trim())))
+    };
+    let text = svg.trim_end();
+    let mut tags = text.split('<');
+    let starts_and_ends = text.starts_with("<svg") && (text.ends_with("</svg>") || text.ends_with("/>"));
+    let is_one = text.matches("</svg").count() <= 1 && text.matches("<svg").count() == 1;
+    tags.next();
+    starts_and_ends && is_one && tags.all(|tag| tag.split_once('>').is_some_and(|(tag, _)| is_plain(tag)))
+}
+
+/// What is wrong with the name of a study: blocks call it, and tables of the thesis have names of another form.
+fn flaw_of_name(name: &str) -> Option<String> {
+    let is_plain = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') && name != "claims";
+    (!is_plain).then(|| "its name may have small letters, digits and hyphens, and is not claims".to_string())
 }
 
 /// The JSON files of a folder with their stems, in order; none where there is no such folder.
@@ -142,6 +211,11 @@ mod tests {
         };
         assert_eq!(write(&good).unwrap()["one"], good);
         let refused = |quoted: Quoted| write(&quoted).unwrap_err();
+        let broken = vec![vec!["GCN\nend".into(), "81.0".into()]];
+        assert!(refused(Quoted { rows: broken, ..good.clone() }).contains("has a line break"));
+        std::fs::rename(folder.join("one.json"), folder.join("tab:one.json")).unwrap();
+        assert!(Quoted::read_all(dir.path()).unwrap_err().to_string().contains("tab:one.json"));
+        std::fs::remove_file(folder.join("tab:one.json")).unwrap();
         assert!(refused(Quoted { numerics: 1, ..good.clone() }).contains("one.json: numerics 1 made it"));
         assert!(refused(Quoted { commands: Vec::new(), ..good.clone() }).contains("needs a sentence, a command"));
         let e = refused(Quoted { rows: vec![vec!["GCN".into()]], ..good });
@@ -151,9 +225,25 @@ mod tests {
         let said = r#"{"says": "Energy.", "chapter": 3, "command": "gnarl energy"}"#;
         std::fs::write(figures.join("energy.json"), said).unwrap();
         assert!(Drawing::read_all(dir.path()).unwrap_err().to_string().contains("energy.svg"));
-        std::fs::write(figures.join("energy.svg"), "<svg><script/></svg>").unwrap();
-        let e = Drawing::read_all(dir.path()).unwrap_err().to_string();
-        assert!(e.contains("energy.svg is no picture of gnarl's"), "{e}");
+        for odd in [
+            "<svg><script/></svg>",
+            "<svg onload=\"alert(1)\"></svg>",
+            "<svg><SCRIPT>alert(1)</SCRIPT></svg>",
+            "<svg><image href=\"far\"/></svg>",
+            "<svg><style>a</style></svg>",
+            "<svg></svg><meta></svg>",
+            "<svg></svg></main><svg></svg>",
+            "<svg><text>",
+            "<svg fill=\"a\" style=\"b\"></svg>",
+            "<svg fill=\"></svg>",
+        ] {
+            std::fs::write(figures.join("energy.svg"), odd).unwrap();
+            let e = Drawing::read_all(dir.path()).unwrap_err().to_string();
+            assert!(e.contains("energy.svg is no picture that gnarl drew"), "{odd}: {e}");
+        }
+        let drawn = "<svg width=\"7\" xmlns=\"x\">\n<rect x=\"1\" fill=\"#fff\"/>\n<text>a &lt; b</text>\n</svg>\n";
+        std::fs::write(figures.join("energy.svg"), drawn).unwrap();
+        assert_eq!(Drawing::read_all(dir.path()).unwrap()[0].picture, drawn);
         std::fs::write(figures.join("energy.svg"), "<svg/>").unwrap();
         assert_eq!(Drawing::read_all(dir.path()).unwrap()[0].picture, "<svg/>");
         std::fs::write(folder.join("one.json"), "{").unwrap();

@@ -26,8 +26,18 @@ pub struct InfoArgs {
 
 /// What `gnarl data info` found.
 #[derive(Debug, Serialize)]
+pub struct InfoReport {
+    #[serde(flatten)]
+    what: What,
+    /// Pictures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
+}
+
+/// What is known of a dataset.
+#[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum InfoReport {
+enum What {
     /// A dataset of the registry.
     Known(Box<Known>),
     /// A graph that needs no files.
@@ -59,38 +69,45 @@ pub struct BuiltIn {
 
 /// Looks a dataset up.
 pub fn run(global: &Global, args: &InfoArgs) -> anyhow::Result<InfoReport> {
-    if let Some(stem) = &args.adjacency {
-        adjacency::draw(global, &args.name, stem)?;
-    }
+    let draw = |stem: &PathBuf| adjacency::draw(global, &args.name, stem);
+    let files = args.adjacency.as_ref().map(draw).transpose()?.unwrap_or_default();
+    Ok(InfoReport { what: look_up(global, args)?, files })
+}
+
+fn look_up(global: &Global, args: &InfoArgs) -> anyhow::Result<What> {
     if let Some(title) = load::built_in_title(&args.name) {
         let (row, splits) = list::built_in(global, &args.name)?;
-        return Ok(InfoReport::BuiltIn(BuiltIn { title, row, splits }));
+        return Ok(What::BuiltIn(BuiltIn { title, row, splits }));
     }
     let known = registry::get(&args.name);
     if known.is_none() && Path::new(&args.name).exists() {
         let own = check::run(global, &CheckArgs { names: vec![args.name.clone()] })?;
-        return Ok(InfoReport::Own(Box::new(own)));
+        return Ok(What::Own(Box::new(own)));
     }
     let entry = known.ok_or_else(|| Error::unknown("dataset", &args.name, registry::names().chain(load::BUILT_IN)))?;
     let dir = gnarl_graph::dataset::data_dir(global.data_dir.as_deref());
     let missing = entry.first_missing(&dir);
     let (data_dir, embedded) = (dir.display().to_string(), load::is_embedded(entry, &dir));
-    Ok(InfoReport::Known(Box::new(Known { entry, data_dir, present: missing.is_none(), embedded, missing })))
+    Ok(What::Known(Box::new(Known { entry, data_dir, present: missing.is_none(), embedded, missing })))
 }
 
 impl Report for InfoReport {
     fn text(&self) -> String {
-        match self {
-            InfoReport::Known(known) => known.text(),
-            InfoReport::BuiltIn(built_in) => built_in.text(),
-            InfoReport::Own(own) => own.text(),
+        let text = match &self.what {
+            What::Known(known) => known.text(),
+            What::BuiltIn(built_in) => built_in.text(),
+            What::Own(own) => own.text(),
+        };
+        match self.files.is_empty() {
+            true => text,
+            false => format!("{text}\nwritten: {}\n", self.files.join(", ")),
         }
     }
 
     fn complaint(self) -> Option<anyhow::Error> {
-        match self {
-            InfoReport::Own(own) => own.complaint(),
-            InfoReport::Known(_) | InfoReport::BuiltIn(_) => None,
+        match self.what {
+            What::Own(own) => own.complaint(),
+            What::Known(_) | What::BuiltIn(_) => None,
         }
     }
 }
