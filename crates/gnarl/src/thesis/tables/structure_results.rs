@@ -31,7 +31,10 @@ const JACCARD: Subject = GCN.jaccard();
 const SVD: Subject = GCN.svd();
 const GUARD: Subject = Subject::new(Backbone::GnnGuard, Recipe::ThesisCh6);
 
-const EVASION: Threat = DICE.on_tenths().read_by(ROBUST_CRF);
+/// Of models whose answers no row reads by an inference: SVD would look for its singular vectors anew for every neighbour.
+const BARE_EVASION: Threat = DICE.on_tenths();
+const BARE_POISONING: Threat = BARE_EVASION.poisoning();
+const EVASION: Threat = BARE_EVASION.read_by(ROBUST_CRF);
 const POISONING: Threat = EVASION.poisoning();
 const CLEANED_EVASION: Threat = EVASION.read_by(CLEAN_CRF);
 const CLEANED_POISONING: Threat = POISONING.read_by(CLEAN_CRF);
@@ -82,17 +85,17 @@ const ROWS: &[Row] = &[
     },
     Row {
         label: "clean: GCNGuard",
-        spec: before(GUARD, EVASION),
+        spec: before(GUARD, BARE_EVASION),
         figures: &[acc(83.72, 0.67), acc(85.54, 0.42), acc(73.18, 2.36), acc(95.07, 0.51)],
     },
     Row {
         label: "clean: GCNSVD",
-        spec: before(SVD, EVASION),
+        spec: before(SVD, BARE_EVASION),
         figures: &[acc(77.96, 0.61), acc(81.29, 0.51), acc(68.16, 1.15), acc(93.8, 0.73)],
     },
     Row {
         label: "clean: GCNJaccard",
-        spec: before(JACCARD, EVASION),
+        spec: before(JACCARD, BARE_EVASION),
         figures: &[acc(82.2, 0.67), acc(84.85, 0.39), acc(73.57, 1.21), acc(51.81, 1.49)],
     },
     Row {
@@ -132,17 +135,17 @@ const ROWS: &[Row] = &[
     },
     Row {
         label: "DICE, evasion: GCNGuard",
-        spec: under(GUARD, EVASION),
+        spec: under(GUARD, BARE_EVASION),
         figures: &[acc(81.63, 0.74), acc(83.72, 0.49), acc(71.87, 1.19), acc(86.98, 1.26)],
     },
     Row {
         label: "DICE, evasion: GCNSVD",
-        spec: under(SVD, EVASION),
+        spec: under(SVD, BARE_EVASION),
         figures: &[acc(75.62, 0.61), acc(79.13, 1.01), acc(66.1, 1.29), acc(88.5, 0.97)],
     },
     Row {
         label: "DICE, evasion: GCNJaccard",
-        spec: under(JACCARD, EVASION),
+        spec: under(JACCARD, BARE_EVASION),
         figures: &[acc(80.67, 0.66), acc(82.88, 0.58), acc(72.32, 1.1), acc(51.81, 1.49)],
     },
     Row {
@@ -182,17 +185,17 @@ const ROWS: &[Row] = &[
     },
     Row {
         label: "DICE, poisoning: GCNGuard",
-        spec: under(GUARD, POISONING),
+        spec: under(GUARD, BARE_POISONING),
         figures: &[acc(81.63, 0.74), acc(83.72, 0.49), acc(71.87, 1.19), acc(86.98, 1.26)],
     },
     Row {
         label: "DICE, poisoning: GCNSVD",
-        spec: under(SVD, POISONING),
+        spec: under(SVD, BARE_POISONING),
         figures: &[acc(75.62, 0.61), acc(79.13, 1.01), acc(66.1, 1.29), acc(88.5, 0.97)],
     },
     Row {
         label: "DICE, poisoning: GCNJaccard",
-        spec: under(JACCARD, POISONING),
+        spec: under(JACCARD, BARE_POISONING),
         figures: &[acc(80.67, 0.66), acc(82.88, 0.58), acc(72.32, 1.1), acc(51.81, 1.49)],
     },
     Row {
