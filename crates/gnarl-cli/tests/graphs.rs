@@ -327,6 +327,7 @@ fn what_is_wrong_is_said_in_one_line() {
             .contains("unknown number of draws 'levl'; did you mean level")
     );
     assert!(fail(&["--rare", "2"]).contains("--per-class"));
+    assert!(fail(&["--runs", "11"]).contains("--runs: 11 runs; of a set each is a fold, and MUTAG has 10"));
     let more = &["--per-class", "2", "--rare", "2"];
     assert!(fail(more).contains("--rare: 2 items are not fewer than --per-class 2"));
     assert!(fail(&["--select", "0.5"]).contains("select: belongs to gratin, and the augmentation is none"));

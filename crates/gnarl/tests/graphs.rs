@@ -3,6 +3,7 @@
 use crate::support;
 
 use gnarl::augment::{Components, Copies, Corruption};
+use gnarl::features::one_hot_degrees;
 use gnarl::model::batches::{HeadTraining, Vectors, scores as scores_of, train_head};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
 use gnarl::model::{FitOptions, TrainingCorruption};
@@ -333,6 +334,24 @@ fn copies_of_training_graphs_take_their_place() {
     let fresh = drop(0.5, Copies::EachEpoch);
     assert_ne!(fresh, drop(0.5, Copies::Fixed), "fresh copies differ from the first");
     assert_eq!(fresh, drop(0.5, Copies::EachEpoch), "the same seed again");
+}
+
+/// As if degrees had been features from the start; graphs that are drawn anew have none of before.
+#[test]
+fn nodes_of_copies_keep_the_degrees_that_described_them() {
+    let set = cycles_and_stars(40);
+    let degrees = NodeFeatures::of(set.graphs()).degrees().unwrap();
+    let described = |graph: &Graph| graph.clone().with_features(one_hot_degrees(graph, degrees)).unwrap();
+    let described = set.graphs().iter().map(described).collect();
+    let described = GraphSet::new(described, set.labels().clone(), None).unwrap();
+    let augments = Augment::all().filter(|augment| augment.method().transform().is_some());
+    // Masks need features of the data's own.
+    for augment in augments.filter(|augment| !matches!(augment, Augment::FeatureMask(_))) {
+        let model = model(Backbone::Gcn, 4).augment(augment);
+        let (by_degrees, by_features) = (results(&study(&set, model, 4, 1)), results(&study(&described, model, 4, 1)));
+        let is_new = matches!(augment, Augment::GMixup(_) | Augment::GeoMix(_));
+        assert_eq!(by_degrees == by_features, !is_new, "{augment}");
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ use gnarl::thesis::Recipe;
 use gnarl::train::{Watch, median};
 use gnarl_graph::dataset::Task;
 use gnarl_graph::metrics::PairedDifference;
-use gnarl_graph::names::{Given, Setting, listed};
+use gnarl_graph::names::{Given, Setting, by_flag, listed};
 use gnarl_graph::{Benchmark, Dataset, Error, Graph};
 use serde::Serialize;
 
@@ -158,13 +158,7 @@ impl AttackOptions {
     fn attacks(&self) -> gnarl_graph::Result<Vec<Attack>> {
         let attack = self.name.parse::<Attack>()?;
         // A setting is called as it was given.
-        let as_given = |e: Error| match e {
-            Error::Argument { op, what } => match settings().iter().find(|setting| setting.name == op) {
-                Some(setting) => Error::argument(setting.flag, what),
-                None => Error::Argument { op, what },
-            },
-            other => other,
-        };
+        let as_given = |e: Error| by_flag(&settings(), e);
         let (budgets, others): (Vec<Given>, Vec<Given>) =
             self.settings.iter().cloned().partition(|(name, _)| name == "budget");
         let Some((name, all)) = budgets.into_iter().next() else {

@@ -178,7 +178,7 @@ impl ModelArgs {
         self.benchmark_of(global, count, count)
     }
 
-    /// The same with so many splits of one graph, and at most so many folds of a set.
+    /// The same with so many splits of one graph, and so many folds of a set, all of them where it is the largest number.
     pub fn benchmark_of(&self, global: &Global, splits: usize, folds: usize) -> anyhow::Result<(Dataset, Benchmark)> {
         let data = load(global, &self.data)?;
         let count = if data.content.task() == Task::Node { splits } else { folds };
@@ -194,6 +194,11 @@ impl ModelArgs {
                 return Err(Error::argument("--protocol", what).into());
             }
         };
+        let has = benchmark.splits.len();
+        if data.content.task() == Task::Graph && folds != usize::MAX && folds > has {
+            let what = format!("{folds} runs; of a set each is a fold, and {} has {has}", data.name);
+            return Err(Error::argument("--runs", what).into());
+        }
         Ok((data, benchmark))
     }
 

@@ -27,8 +27,9 @@ use crate::{interrupt, progress};
 /// `gnarl reproduce`
 #[derive(Debug, Args)]
 pub struct ReproduceArgs {
-    /// A label of `gnarl reproduce list`, with or without its prefix; several with commas, chapters (ch3), or all
-    pub table: String,
+    /// Labels of `gnarl reproduce list`, with or without their prefixes, chapters (ch3), or all; commas are as good as spaces
+    #[arg(required = true, value_name = "TABLE", value_delimiter = ',')]
+    pub tables: Vec<String>,
     /// Folder for the results; cells that are finished are kept there, and the same command continues from them
     #[arg(long, value_name = "DIR", default_value = "gnarl-results")]
     pub out: PathBuf,
@@ -180,11 +181,12 @@ pub struct Reproduced {
 
 /// Runs what is not there yet, writes the files, reports.
 pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceReport> {
-    if args.table.eq_ignore_ascii_case("list") {
+    let asked = args.tables.join(",");
+    if asked.eq_ignore_ascii_case("list") {
         return Ok(ReproduceReport::List { tables: list() });
     }
-    let chosen = tables::select(&args.table)?;
-    let is_one = !args.table.contains(',') && tables::find(&args.table).is_ok();
+    let chosen = tables::select(&asked)?;
+    let is_one = args.tables.len() == 1 && tables::find(&asked).is_ok();
     if let (true, [table]) = (is_one, &chosen[..])
         && !table.is_trained()
         && (args.runs.is_some() || args.recipe.is_some())
@@ -215,7 +217,7 @@ pub fn run(global: &Global, args: &ReproduceArgs) -> anyhow::Result<ReproduceRep
         let Progress { done, total, stale, seconds_left, .. } = planned;
         return Ok(ReproduceReport::Plan(Planned { tables: chosen.len(), cells: total, done, stale, seconds_left }));
     }
-    let bar = progress::cells(&args.table);
+    let bar = progress::cells(&asked);
     let tell = |p: &Progress| progress::show_cells(&bar, p);
     let start = std::time::Instant::now();
     let reports = reproduce_all(&chosen, &settings, &RunnerWatch { on_cell: &tell, stop: interrupt::flag() })?;

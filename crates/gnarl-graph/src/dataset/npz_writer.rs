@@ -6,6 +6,7 @@
 //! | `attr_shape`, `attr_indptr`, `attr_indices`, `attr_data` | features, where they are sparse |
 //! | `attr_matrix` | features, where they are dense |
 //! | `attr_scaling` | how these features are scaled, where they are not as they were loaded: text |
+//! | `labels` | the class of each node by its number, -1 where it has none |
 
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -19,7 +20,7 @@ use crate::files::write_atomically;
 use crate::graph::Graph;
 use crate::matrix::DenseMatrix;
 
-/// Writes the edges and the features of a graph; labels and splits stay behind. The file is there whole or not at all.
+/// Writes the edges, features and labels of a graph; names and splits stay behind. The file is there whole or not at all.
 pub fn save(path: &Path, graph: &Graph) -> Result<()> {
     save_scaled(path, graph, None)
 }
@@ -60,6 +61,10 @@ fn bytes(graph: &Graph, scaling: Option<&str>) -> zip::result::ZipResult<Vec<u8>
     }
     if let Some(scaling) = scaling.filter(|_| graph.features().is_some()) {
         archive.member("attr_scaling", &format!("|S{}", scaling.len()), "()", scaling.as_bytes())?;
+    }
+    if let Some(labels) = graph.labels() {
+        let classes = labels.classes().iter().map(|class| class.map_or(-1, i64::from));
+        archive.numbers("labels", "<i8", classes.map(i64::to_le_bytes))?;
     }
     Ok(archive.0.finish()?.into_inner())
 }
@@ -111,7 +116,8 @@ impl Archive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::attacked;
+    use crate::dataset::{attacked, scipy};
+    use crate::labels::Labels;
     use crate::matrix::CsrMatrix;
 
     /// The first bytes as `numpy.save` writes them for a float32 array of two rows and three columns: 128 with the header.
@@ -134,7 +140,8 @@ mod tests {
         let path = dir.path().join("graph.npz");
         let values: Vec<f32> = (0..20).map(|i| if i % 3 == 0 { 0.0 } else { 0.1 + i as f32 / 7.0 }).collect();
         let dense = DenseMatrix::new(5, 4, values).unwrap();
-        let plain = Graph::from_edges(5, [(0, 1), (1, 2), (0, 4)]).unwrap().0;
+        let labels = Labels::new(vec![Some(2), None, Some(0), Some(1), Some(2)], 3).unwrap();
+        let plain = Graph::from_edges(5, [(0, 1), (1, 2), (0, 4)]).unwrap().0.with_labels(labels).unwrap();
         for features in [None, Some(Features::Sparse(CsrMatrix::from_dense(&dense))), Some(Features::Dense(dense))] {
             let graph = match features {
                 Some(features) => plain.clone().with_features(features).unwrap(),
@@ -144,6 +151,10 @@ mod tests {
             let back = attacked::read_onto(&Graph::empty(5).unwrap(), &path).unwrap().graph;
             assert_eq!(back.edges().collect::<Vec<_>>(), graph.edges().collect::<Vec<_>>());
             assert_eq!(back.features(), graph.features());
+            let (own, _, sources) = scipy::load(&path).unwrap();
+            assert_eq!((own.features(), own.labels()), (graph.features(), graph.labels()), "as a dataset of its own");
+            assert_eq!(own.edges().collect::<Vec<_>>(), graph.edges().collect::<Vec<_>>());
+            assert!(sources.unused.is_empty(), "{sources:?}");
         }
         save(&path, &Graph::empty(0).unwrap()).unwrap();
         assert_eq!(attacked::read_onto(&Graph::empty(0).unwrap(), &path).unwrap().graph.num_nodes(), 0);

@@ -28,10 +28,11 @@ fn load_from(path: &Path, archive: &mut NpzArchive) -> Result<(Graph, BuildRepor
         let EdgeFile { num_nodes, edges, weights, .. } = edges(archive)?;
         let what = if weights.is_some() { "a SciPy adjacency with weights" } else { "a SciPy adjacency" };
         sources.used(path, what);
-        match weights {
+        let (graph, report) = match weights {
             None => Graph::from_edges(num_nodes, edges)?,
             Some(w) => Graph::from_weighted_edges(num_nodes, edges.into_iter().zip(w).map(|((u, v), w)| (u, v, w)))?,
-        }
+        };
+        (with_nodes(graph, archive, &mut sources)?, report)
     } else if archive.has("local_info") {
         sources.used(path, "edges, features and labels, as Facebook100 has them");
         linkx::facebook100_from(archive)?
@@ -53,6 +54,25 @@ fn load_from(path: &Path, archive: &mut NpzArchive) -> Result<(Graph, BuildRepor
         sources.unused(path, format!("member {member} not read"));
     }
     Ok((graph, report, sources))
+}
+
+/// The graph with what gnarl's own archives say of its nodes beside the adjacency.
+fn with_nodes(mut graph: Graph, archive: &mut NpzArchive, sources: &mut Sources) -> Result<Graph> {
+    if let Some(features) = npz::read_attributes(archive, false)? {
+        sources.used(archive.path(), "features, by attr_");
+        graph = graph.with_features(features).map_err(|e| archive.fault("attr_shape", e.to_string()))?;
+    }
+    if archive.has("labels") {
+        sources.used(archive.path(), "labels, none where they are -1");
+        let class = |value: i64| Some(value).filter(|&value| value != -1);
+        let labels = npz::integer_labels(archive.i64s("labels")?.data.into_iter().map(class).collect());
+        graph = graph.with_labels(labels).map_err(|e| archive.fault("labels", e.to_string()))?;
+    }
+    if archive.has("attr_scaling") {
+        let what = format!("features are scaled already: {}", archive.text("attr_scaling")?);
+        sources.used(archive.path(), what);
+    }
+    Ok(graph)
 }
 
 /// The edges of a SciPy adjacency.

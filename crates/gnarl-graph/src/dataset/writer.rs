@@ -4,7 +4,7 @@
 //! | path | of one graph | of a set of graphs |
 //! | --- | --- | --- |
 //! | a folder | `edges.csv`, and `features.csv`, `labels.csv`, `splits.csv` where there are any | `NAME_A.txt` and the other files of the TU collection |
-//! | `….npz` | an archive for SciPy: edges and features | - |
+//! | `….npz` | an archive for SciPy: edges, features and labels | - |
 //! | `….csv`, `.tsv`, `.txt`, `.edges` | edges alone | - |
 
 use std::fmt::Write as _;
@@ -43,11 +43,7 @@ pub fn write(path: &Path, name: &str, content: &Content) -> Result<Written> {
         }
         (Some("npz"), Content::Graph(graph)) => {
             npz_writer::save(path, graph)?;
-            let left_out = [
-                ("labels", graph.labels().is_some()),
-                ("names of nodes", graph.node_names().is_some()),
-                ("splits", !graph.splits().is_empty()),
-            ];
+            let left_out = [("names of nodes", graph.node_names().is_some()), ("splits", !graph.splits().is_empty())];
             Ok(Written { files: vec![path.to_path_buf()], left_out: kept(&left_out) })
         }
         (Some("csv" | "tsv" | "txt" | "edges"), Content::Graph(graph)) => {

@@ -61,6 +61,10 @@ impl Augmentation for GMixup {
 }
 
 impl GraphTransform for GMixup {
+    fn describes_anew(&self) -> bool {
+        true
+    }
+
     /// Drawn from the graphon of this graph alone.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         Ok(self.taught(&[graph], &[0], rng.random())?.copy(0, 0, rng)?.0)

@@ -81,6 +81,10 @@ impl Augmentation for GeoMix {
 }
 
 impl GraphTransform for GeoMix {
+    fn describes_anew(&self) -> bool {
+        true
+    }
+
     /// Mixed with itself.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph> {
         Ok(self.apply_with(graph, graph, rng)?.0)

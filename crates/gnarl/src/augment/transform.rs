@@ -7,7 +7,8 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 /// Makes a graph into another of the same class. Features and labels go with the nodes ([`Graph::subgraph`],
-/// [`Graph::remove_edges`] and [`Graph::add_edges`] carry them); one-hot degrees are made from the result.
+/// [`Graph::remove_edges`] and [`Graph::add_edges`] carry them), and so do the one-hot degrees of nodes without features, but where nodes are
+/// [described anew](Self::describes_anew).
 pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     /// The new graph. All chance comes from `rng`.
     fn apply(&self, graph: &Graph, rng: &mut Rng) -> Result<Graph>;
@@ -22,6 +23,13 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
     /// graphs does not look at it.
     fn apply_with(&self, graph: &Graph, _partner: &Graph, rng: &mut Rng) -> Result<(Graph, f64)> {
         Ok((self.apply(graph, rng)?, 0.0))
+    }
+
+    /// Whether nodes without features are described by their degrees in the copy, since they were not there before. A node that was keeps its
+    /// degree in the graph it comes from, as where one-hot degrees are made first and stay: validation and test graphs have degrees that no edge
+    /// was dropped from.
+    fn describes_anew(&self) -> bool {
+        false
     }
 
     /// What it learns from all training graphs and their classes before it makes copies of them; nothing for one that looks at a graph, or at two.

@@ -56,7 +56,8 @@ impl SetSource {
                     )
                     .into());
                 }
-                training = node_features.fixed(&training)?;
+                let before: Vec<&Graph> = training.iter().collect();
+                training = node_features.fixed(&before)?.unwrap_or(training);
             }
             let before: Vec<&Graph> = training.iter().collect();
             training = transform_all(&corruption.edges, &before, options.corruption_seed, 0)?;
@@ -278,6 +279,11 @@ fn with_copies<T>(
 ) -> Result<(T, f64)> {
     let keep_originals = copies == Copies::Fixed;
     let originals: Vec<&Graph> = on.graphs.iter().map(|&g| &source.training[g as usize]).collect();
+    let described = match transform.describes_anew() {
+        true => None,
+        false => source.node_features.fixed(&originals)?,
+    };
+    let originals = described.as_ref().map_or(originals, |described| described.iter().collect());
     let preparation = GraphPreparation::of(plan, scaler, source.node_features);
     let nanoseconds = AtomicU64::new(0);
     let learning = Instant::now();

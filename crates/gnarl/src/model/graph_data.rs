@@ -54,13 +54,15 @@ impl NodeFeatures {
         }
     }
 
-    /// The same graphs with the features fixed: what is done to the structure later leaves them as they are.
-    pub fn fixed(self, graphs: &[Graph]) -> gnarl_graph::Result<Vec<Graph>> {
+    /// The same graphs with degrees as features of their own: what is done to the structure later leaves them as they are. Nothing where they have
+    /// features, which stay anyway, be it degrees that were fixed before.
+    pub fn fixed(self, graphs: &[&Graph]) -> gnarl_graph::Result<Option<Vec<Graph>>> {
         match self {
-            NodeFeatures::Own => Ok(graphs.to_vec()),
-            NodeFeatures::Degrees { max } => {
-                graphs.iter().map(|g| g.clone().with_features(one_hot_degrees(g, max))).collect()
+            NodeFeatures::Degrees { max } if graphs.iter().all(|graph| graph.features().is_none()) => {
+                let described = |graph: &&Graph| (*graph).clone().with_features(one_hot_degrees(graph, max));
+                graphs.iter().map(described).collect::<gnarl_graph::Result<_>>().map(Some)
             }
+            _ => Ok(None),
         }
     }
 }
@@ -380,7 +382,7 @@ mod tests {
         let as_is = preparation(std::slice::from_ref(&path));
         let cut = path.remove_edges(&[(0, 1)]).unwrap();
         assert_eq!((columns(&path, &as_is), columns(&cut, &as_is)), (vec![1, 2, 1], vec![0, 1, 1]), "recomputed");
-        let fixed = as_is.node_features.fixed(&[path]).unwrap();
+        let fixed = as_is.node_features.fixed(&[&path]).unwrap().unwrap();
         assert_eq!(columns(&fixed[0].remove_edges(&[(0, 1)]).unwrap(), &as_is), [1, 2, 1], "kept");
     }
 

@@ -108,8 +108,7 @@ impl Plan {
             let why = format!("{} masks features, and the graphs have none of their own", self.model.augment);
             return Err(Error::setting("augment", why));
         }
-        if own_features
-            && !self.model.backbone.uses_operator()
+        if !self.model.backbone.uses_operator()
             && method.transform().is_some()
             && method.keeps_nodes()
             && !method.works_on_features()

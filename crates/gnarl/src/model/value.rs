@@ -169,9 +169,9 @@ impl Model {
             model.features = Some(name.parse()?);
         }
         let network = NetworkOptions::SETTINGS;
-        model.network = by_flag(network, names::overlaid(&self.network, &given.of(network)))?;
+        model.network = names::overlaid(&self.network, &given.of(network)).map_err(by_flag(network))?;
         let training = TrainingOptions::SETTINGS;
-        model.training = by_flag(training, names::overlaid(&self.training, &given.of(training)))?;
+        model.training = names::overlaid(&self.training, &given.of(training)).map_err(by_flag(training))?;
         if let Some(name) = given.take("operator") {
             model.operator = name.parse()?;
         }
@@ -179,25 +179,28 @@ impl Model {
         if let Some(name) = given.take("depth") {
             model.depth = name.parse()?;
         }
-        model.depth = by_flag(&of_list(Depth::LIST), model.depth.with(&given.of(&of_list(Depth::LIST))))?;
+        let depth = &of_list(Depth::LIST);
+        model.depth = model.depth.with(&given.of(depth)).map_err(by_flag(depth))?;
         if let Some(name) = given.take("weights") {
             model.weights = name.parse()?;
         }
-        model.weights =
-            by_flag(&of_list(WeightsChoice::LIST), model.weights.with(&given.of(&of_list(WeightsChoice::LIST))))?;
+        let weights = &of_list(WeightsChoice::LIST);
+        model.weights = model.weights.with(&given.of(weights)).map_err(by_flag(weights))?;
         if let Some(name) = given.take("inference") {
             model.inference = name.parse()?;
         }
-        model.inference =
-            by_flag(&of_list(Inference::LIST), model.inference.with(&given.of(&of_list(Inference::LIST))))?;
+        let inference = &of_list(Inference::LIST);
+        model.inference = model.inference.with(&given.of(inference)).map_err(by_flag(inference))?;
         if let Some(name) = given.take("augment") {
             model.augment = name.parse()?;
         }
-        model.augment = by_flag(&of_list(Augment::LIST), model.augment.with(&given.of(&of_list(Augment::LIST))))?;
+        let augment = &of_list(Augment::LIST);
+        model.augment = model.augment.with(&given.of(augment)).map_err(by_flag(augment))?;
         if let Some(name) = given.take("defense") {
             model.defense = name.parse()?;
         }
-        model.defense = by_flag(&of_list(Defense::LIST), model.defense.with(&given.of(&of_list(Defense::LIST))))?;
+        let defense = &of_list(Defense::LIST);
+        model.defense = model.defense.with(&given.of(defense)).map_err(by_flag(defense))?;
         given.refuse_rest()?;
         Ok(model)
     }
@@ -233,6 +236,11 @@ impl Section {
     }
 }
 
+/// Errors about a setting under the name that it was given by.
+fn by_flag(settings: &[Setting]) -> impl Fn(Error) -> Error {
+    |e| names::by_flag(settings, e)
+}
+
 /// The settings of all entries of a list; those that several share once each.
 fn of_list(list: &[Listed]) -> Vec<Setting> {
     let mut all: Vec<Setting> = Vec::new();
@@ -242,17 +250,6 @@ fn of_list(list: &[Listed]) -> Vec<Setting> {
         }
     }
     all
-}
-
-/// An error about a setting under the name that it was given by.
-fn by_flag<T>(settings: &[Setting], result: Result<T>) -> Result<T> {
-    result.map_err(|e| match e {
-        Error::Argument { op, what } => match settings.iter().find(|setting| setting.name == op) {
-            Some(setting) => Error::argument(setting.flag, what),
-            None => Error::Argument { op, what },
-        },
-        other => other,
-    })
 }
 
 /// Options by their flags, taken one after the other.

@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::study::made::Made;
 
 /// Raised when the same configuration comes to other figures: cells of an older number are then stale.
-pub const NUMERICS: u32 = 3;
+pub const NUMERICS: u32 = 4;
 
 /// Everything that decides what a cell finds.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -70,6 +70,8 @@ pub struct Classifier {
     pub augment: Augment,
     /// The share of the training graphs' edges that is changed at random.
     pub corrupted: Option<f64>,
+    /// Whether nodes without features are described by their degrees before that.
+    pub keeps_degrees: bool,
     /// Trained on few graphs of the folds.
     pub few: Option<Few>,
     /// Deviation of the noise on hidden representations while training.
@@ -79,7 +81,8 @@ pub struct Classifier {
 impl Classifier {
     /// A network trained on the training graphs as they are.
     pub const fn new(backbone: Backbone) -> Self {
-        Self { backbone, augment: Augment::Nothing(Nothing {}), corrupted: None, few: None, noise: 0.0 }
+        let augment = Augment::Nothing(Nothing {});
+        Self { backbone, augment, corrupted: None, keeps_degrees: false, few: None, noise: 0.0 }
     }
 
     /// With an augmentation.
@@ -90,6 +93,11 @@ impl Classifier {
     /// On training graphs with this share of their edges changed at random.
     pub const fn corrupted(self, share: f64) -> Self {
         Self { corrupted: Some(share), ..self }
+    }
+
+    /// With the degrees of before the change as features, where nodes have no others.
+    pub const fn keeping_degrees(self) -> Self {
+        Self { keeps_degrees: true, ..self }
     }
 
     /// On few graphs of the folds.

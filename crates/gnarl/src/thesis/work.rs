@@ -528,7 +528,10 @@ fn task_of(dataset: &str) -> Task {
 /// The runs of a classifier on a set: folds are runs, there are no more of them.
 fn on_graphs(classifier: Classifier, dataset: &str, timed: bool, runs: Runs) -> Result<Runs<OnGraphs>> {
     let edges = classifier.corrupted.map(Corruption::new).transpose()?;
-    let corruption = edges.map(|edges| TrainingCorruption { edges, keep_degrees: false });
+    // Features of the data's own are kept anyway: both readings are one cell.
+    let by_degrees = registry::get(dataset).is_some_and(|entry| entry.expected.features.is_none());
+    let keep_degrees = classifier.keeps_degrees && by_degrees;
+    let corruption = edges.map(|edges| TrainingCorruption { edges, keep_degrees });
     let runs = Runs { runs: runs.runs.min(folds_of(dataset)), ..runs };
     let inits = inits(&classifier, dataset);
     Ok(runs.with(OnGraphs { corruption, few: classifier.few, inits, timed }))

@@ -16,7 +16,7 @@ use crate::progress;
 pub struct ConvertArgs {
     /// A dataset of `gnarl data list`, `karate`, `csbm`, `sbbam`, or a path to your own files
     pub data: String,
-    /// A folder for text files, of one graph or of a set; or of one graph a file that ends in .npz (edges and features, for SciPy), .csv, .tsv, .txt or .edges
+    /// A folder for text files, of one graph or of a set; or of one graph a file that ends in .npz (edges, features and labels, for SciPy), .csv, .tsv, .txt or .edges
     /// (edges alone)
     pub to: PathBuf,
 }
