@@ -1,10 +1,11 @@
 //! What the user may type.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::error::{ContextKind, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::commands::advise::AdviseArgs;
 use crate::commands::attack::AttackArgs;
@@ -157,6 +158,20 @@ impl Command {
     }
 }
 
+/// Understands a command line. A number below 0 behind an option is its value, so that what is wrong with it is said of that option.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = taking_negatives(Cli::command());
+    let mut matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut command))
+}
+
+fn taking_negatives(command: clap::Command) -> clap::Command {
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_string()).collect();
+    let takes_values = |arg: &clap::Arg| !arg.is_positional() && arg.get_action().takes_values();
+    let command = command.mut_args(|arg| if takes_values(&arg) { arg.allow_negative_numbers(true) } else { arg });
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, taking_negatives))
+}
+
 /// Answers a command line that clap did not accept: help and version as asked, anything else in one line.
 pub fn refuse(error: &clap::Error) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
@@ -172,11 +187,6 @@ pub fn refuse(error: &clap::Error) -> u8 {
 fn one_line(error: &clap::Error) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "error: a subcommand is missing; try --help".to_string();
-    }
-    // Most options take no number below 0, and then it is read as one more option.
-    let unknown = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
-    if error.kind() == ErrorKind::UnknownArgument && unknown.parse::<f64>().is_ok() {
-        return format!("error: {unknown} is below what the option before it can be; try --help");
     }
     let mut line = String::new();
     for part in error.to_string().lines().map(str::trim) {
@@ -201,17 +211,16 @@ fn one_line(error: &clap::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {
-        Cli::command().debug_assert();
+        taking_negatives(Cli::command()).debug_assert();
     }
 
     /// The words of an example, as a shell would pass them: what follows two spaces is prose.
-    fn words(line: &str) -> Vec<&str> {
+    fn words(line: &str) -> Vec<OsString> {
         let command = line.trim().split("  ").next().unwrap_or_default();
-        command.split(" > ").next().unwrap_or_default().split(' ').collect()
+        command.split(" > ").next().unwrap_or_default().split(' ').map(OsString::from).collect()
     }
 
     #[test]
@@ -222,7 +231,7 @@ mod tests {
             let help = command.get_after_help().map(|help| help.to_string()).unwrap_or_default();
             for line in help.lines().filter(|line| line.starts_with("  gnarl")) {
                 assert!(line.chars().count() <= 98, "wraps: {line}");
-                if let Err(e) = Cli::try_parse_from(words(line)) {
+                if let Err(e) = parse(words(line)) {
                     panic!("{line}: {e}");
                 }
                 seen += 1;
@@ -243,7 +252,7 @@ mod tests {
 
     #[test]
     fn refusals_are_one_line() {
-        let line = |args: &[&str]| one_line(&Cli::try_parse_from(args).unwrap_err());
+        let line = |args: &[&str]| one_line(&parse(args.iter().map(OsString::from)).unwrap_err());
         assert_eq!(
             line(&["gnarl", "--seed", "NaN"]),
             "error: invalid value 'NaN' for '--seed <N>': invalid digit found in string; try --help"

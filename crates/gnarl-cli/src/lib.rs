@@ -34,7 +34,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use anyhow::Context;
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 
 use args::{Cli, Command};
 use commands::bench::BenchCommand;
@@ -54,7 +54,7 @@ pub fn on_large_graphs(call: fn()) {
 
 /// Runs a command line, its first word the program's name, and gives the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(words) {
+    let cli = match args::parse(words) {
         Ok(cli) => cli,
         Err(error) => return args::refuse(&error),
     };

@@ -214,6 +214,8 @@ fn influence_selects_and_is_drawn() {
     assert_eq!(half["runs"][0]["fresh_head"]["drawn"]["kept"], 16);
     assert_eq!(half["config"]["model"]["augment"]["select"], 0.5);
     assert!(half["augmentation"]["latent_distance"]["drawn"]["mean"].as_f64().unwrap() > 0.0);
+    let all = |more: &[&str]| json(&args(&dir, "mutag", &[&base[..], more].concat()))["test_accuracy"].take();
+    assert_eq!(all(&["--select", "1"]), all(&[]));
     for through in ["head", "network"] {
         let more = ["--influence", stem, "--through", through, "--histograms", stem];
         let report = json(&args(&dir, "mutag", &[&base[..], &more].concat()));

@@ -40,6 +40,10 @@ fn wrong_names_get_a_suggestion() {
     assert!(e.contains("unknown column 'corra'; did you mean Cora"), "{e}");
     let e = refusal(&["reproduce", "topological_GCN", "--out", out, "--rows", "ChebNet"]);
     assert!(e.contains("no row of cgsO:tab:topological_GCN has 'chebnet' in it"), "{e}");
+    for tables in [&["topological_GCN"][..], &["topological_GCN", "graph_prop"]] {
+        let e = refusal(&[&["reproduce"], tables, &["--out", out, "--rows", " "]].concat());
+        assert!(e.contains("leave it out for all rows"), "{e}");
+    }
     let e = refusal(&["reproduce", "topological_GCN", "--recipe", "theses"]);
     assert!(e.contains("unknown recipe 'theses'; did you mean thesis?"), "{e}");
     let e = refusal(&["reproduce", "graph_prop", "--out", out, "--runs", "3"]);

@@ -143,7 +143,11 @@ fn bad_files_say_where() {
     assert!(bad(2, "1\n2\n").contains("T_graph_indicator.txt: line 6: '3' is not a graph id"));
     assert!(bad(2, "").contains("T_graph_indicator.txt: line 1: '1' where no id can stand"));
     assert!(bad(3, "1\n2\n").contains("2 lines, but the graph indicator lists 6 nodes"));
-    assert!(bad(3, "1\n2\n\n\n3.5\n").contains("line 5: '3.5' is not a node label"));
+    assert!(bad(3, "1\n2\n3.5\n").contains("line 3: '3.5' is not a node label"));
+    // What comes after an empty line would be of another graph or node.
+    assert!(bad(1, "1\n\n1\n").contains("T_graph_indicator.txt: line 2: empty"));
+    assert!(bad(2, "1\n2\n\n3\n").contains("T_graph_labels.txt: line 3: empty"));
+    assert!(bad(3, "1\n2\n\n\n3\n").contains("T_node_labels.txt: line 3: empty"));
     for missing in 0..3 {
         let mut files = SMALL.to_vec();
         let (name, _) = files.remove(missing);
@@ -166,6 +170,7 @@ fn bad_attributes_and_folds_say_where() {
     assert!(
         attributes("1,2\n3\n").ends_with("T_node_attributes.txt: line 2: 1 attributes, but the lines before have 2")
     );
+    assert!(attributes("\n1,2\n").contains("line 1: empty"));
     assert!(attributes("1,2\n3,nan\n").contains("line 2: 'nan' is not an attribute, a finite number"));
     assert!(attributes("1,2\n").contains("1 lines, but the graph indicator lists 6"));
     let folds = |text: &str| bad("T_full_splits.json", text);

@@ -3,6 +3,7 @@
 use crate::support;
 
 use gnarl::augment::{Components, Copies, Corruption};
+use gnarl::depth::Exits;
 use gnarl::features::one_hot_degrees;
 use gnarl::model::batches::{HeadTraining, Vectors, scores as scores_of, train_head};
 use gnarl::model::graph_data::{GraphData, GraphPreparation, NodeFeatures};
@@ -11,13 +12,14 @@ use gnarl::nn::{ClassifierConfig, GraphClassifier, Head, NetworkConfig, NetworkO
 use gnarl::operator::Initialisation;
 use gnarl::prelude::*;
 use gnarl::study::train::{Run, TrainResult, TrainStudy};
-use gnarl::train::{Epoch, Keep, TrainConfig, Watch};
+use gnarl::train::{Epoch, Journal, Keep, TrainConfig, Watch};
 use gnarl_graph::dataset::Task;
 use gnarl_graph::random::stream;
 use gnarl_graph::{Benchmark, CsrMatrix, DenseMatrix, generate};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 use support::{bytes, folds_of, on_threads, small};
 
 /// Cycles and stars of 4 to 9 nodes, in turn: degrees tell them apart.
@@ -354,6 +356,31 @@ fn nodes_of_copies_keep_the_degrees_that_described_them() {
     }
 }
 
+/// One step of several parts, and several steps: whatever draws anew in an epoch goes on where it was.
+#[test]
+fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
+    let set = cycles_and_stars(104);
+    let augments =
+        [Augment::default(), gratin(), DropEdge::default().into(), Augment::ManifoldMixup(Default::default())];
+    let mut models: Vec<Model> = augments.into_iter().map(|augment| small(Backbone::Gcn, 8).augment(augment)).collect();
+    models.extend([Exits::st(2), Exits::alm(2)].map(|exits| small(Backbone::Gin, 8).depth(exits)));
+    for (model, batch_size) in models.into_iter().flat_map(|model| [(model.clone(), 256), (model, 30)]) {
+        let mut model = model.epochs(9);
+        (model.training.batch_size, model.training.keep) = (Some(batch_size), Some(Keep::Last));
+        let what = format!("{} by {} in {batch_size}", model.augment, model.depth);
+        let study = TrainStudy { seed: 5, ..TrainStudy::new(model) };
+        let (folds, dir) = (folds_of(&set, 3, 5), tempfile::tempdir().unwrap());
+        let journal = |resume| Journal::open(dir.path(), Duration::ZERO, serde_json::json!({}), resume).unwrap();
+        let (begun, stop) = (journal(false), AtomicBool::new(false));
+        let stop_there = |epoch: usize, _: &Epoch| stop.store(epoch >= 4, Ordering::Relaxed);
+        let cut = study.run(&folds, &Watch::new(&stop_there, &stop).with_journal(Some(&begun)));
+        assert!(cut.is_err() || results(&cut.unwrap()).iter().any(|run| run.4.len() < 9), "{what}: it was cut off");
+        let goes_on = journal(true);
+        let again = study.run(&folds, &Watch::quiet().with_journal(Some(&goes_on))).unwrap();
+        assert_eq!(results(&again), results(&study.run(&folds, &Watch::quiet()).unwrap()), "{what}");
+    }
+}
+
 #[test]
 fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
     let set = cycles_and_stars(40);
@@ -366,6 +393,16 @@ fn corruption_reaches_training_graphs_alone_and_degrees_by_choice() {
     assert_eq!(corrupted(0.0, true), as_is);
     assert_ne!(corrupted(0.4, false), as_is);
     assert_ne!(corrupted(0.4, false), corrupted(0.4, true), "what degrees are of matters");
+    // One that passes no messages sees edges by degrees alone.
+    for keep_degrees in [false, true] {
+        let options = FitOptions { corruption: Some(corruption(0.4, keep_degrees)), ..FitOptions::default() };
+        let on = folds_of(&set, 4, 5).first();
+        let ready = small(Backbone::Mlp, 8).epochs(2).ready(&on.name, &on.content, options);
+        match ready {
+            Ok(_) => assert!(!keep_degrees),
+            Err(e) => assert!(keep_degrees && e.to_string().contains("corrupt: mlp would not see"), "{e}"),
+        }
+    }
     // What validates is not corrupted: the accuracy that fitting reports is that of the graphs as they are.
     let on = folds_of(&set, 4, 5).first();
     let options = FitOptions { corruption: Some(corruption(1.0, false)), corruption_seed: 5, ..FitOptions::default() };
@@ -398,6 +435,17 @@ fn a_file_predicts_what_the_classifier_did() {
     }
 }
 
+#[test]
+fn a_model_of_node_labels_says_which_graph_has_none() {
+    let set = cycles_and_stars(30);
+    let labelled = |graph: &Graph| graph.clone().with_features(one_hot_degrees(graph, 2)).unwrap();
+    let labelled: Vec<Graph> = set.graphs().iter().map(labelled).collect();
+    let with_labels = GraphSet::new(labelled, set.labels().clone(), Some(3)).unwrap();
+    let fitted = model(Backbone::Gin, 2).fit(&folds_of(&with_labels, 3, 5).first(), 1).unwrap();
+    let e = fitted.predict(&Content::Graphs(set)).unwrap_err().to_string();
+    assert!(e.starts_with("predict: the nodes of graph 0 have no features, and the model takes 3"), "{e}");
+}
+
 fn set_of(graphs: Vec<Graph>, classes: &[Option<i64>]) -> GraphSet {
     GraphSet::new(graphs, Labels::from_values(classes.iter().copied()), None).unwrap()
 }
@@ -415,6 +463,12 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
             for augment in Augment::all().filter(|augment| !matches!(augment, Augment::FeatureMask(_))) {
                 let mut model = model(backbone, 2).augment(quick(augment));
                 model.network.batch_norm = backbone.takes(NetworkOption::BatchNorm).then_some(true);
+                // Degrees that describe nodes stay where edges go.
+                if backbone == Backbone::Mlp && matches!(augment, Augment::DropEdge(_) | Augment::Configuration(_)) {
+                    let e = TrainStudy::new(model).run(&folds_of(&set, 3, 5), &Watch::quiet()).unwrap_err();
+                    assert!(e.to_string().contains("mlp would not see the changed edges"), "{e}");
+                    continue;
+                }
                 for run in study(&set, model, 3, 1).runs {
                     assert!(run.fit.trained[0].curve.iter().all(|epoch| epoch.loss.is_finite()), "{name}");
                     assert!(run.test_probabilities.data().iter().all(|p| p.is_finite()), "{name}");
@@ -451,7 +505,7 @@ fn odd_sets_are_defined_or_refused_in_one_line() {
     assert!(e.contains("choose another for a set of graphs"), "{e}");
     let learned = operators(Backbone::Gcn)[2];
     let e = GraphData::new(&odd, Backbone::Gcn, &preparation(&odd, learned)).unwrap_err().to_string();
-    assert_eq!(e, "centrality pagerank: 1 / (1 - PR) is infinite on a graph of one node");
+    assert_eq!(e, "centrality pagerank: 1 / (1 - PR) is infinite on a graph of one node; choose another centrality");
     let data = GraphData::new(&odd[..2], Backbone::Gcn, &preparation(&odd, learned)).unwrap();
     let e = data.batch(&[1, 0, 1]).unwrap_err().to_string();
     assert_eq!(e, "graph classification: graph 1 stands twice in a batch for a learned operator");

@@ -401,6 +401,37 @@ fn assert_nothing_ignored(on: &SplitData, least: usize) {
     assert!(changed > least && refused > least / 4, "{changed} changed the model, {refused} were refused");
 }
 
+/// A long ring with chords and three training nodes: what an epoch trains on is a small part of it, whose edges the epoch's own graph has moved. A
+/// defence has messages of its own there, too.
+#[test]
+fn a_changed_graph_reaches_training_nodes_by_edges_of_its_own() {
+    let n = 90u32;
+    let edges = (0..n).flat_map(|u| [(u, (u + 1) % n), (u, (u + 7) % n)]);
+    let classes: Vec<u32> = (0..n).map(|u| u % 3).collect();
+    let split = Split::new("few", vec![0, 1, 2], (30..40).collect(), (50..60).collect()).unwrap();
+    let graph = Graph::from_edges(n as usize, edges).unwrap().0.with_features(words(&classes, 3)).unwrap();
+    let graph = graph.with_labels(told(&classes, &split)).unwrap();
+    let on = SplitData { name: "a ring".into(), content: Content::Graph(graph), split };
+    let augments: Vec<Augment> = Augment::all()
+        .filter(|augment| augment.method().transform().is_some() && augment.method().keeps_nodes())
+        .collect();
+    assert!(augments.len() >= 4);
+    let mut models = Vec::new();
+    for (_, backbone) in Backbone::ALL {
+        for augment in &augments {
+            let model = tiny(backbone, Task::Node).augment(*augment);
+            models.extend(Defense::all().map(|defense| model.clone().defense(defense)));
+        }
+    }
+    models.retain(|model| model.plan(Task::Node).is_ok());
+    models.par_iter().for_each(|model| {
+        if let Err(e) = model.fit(&on, 1) {
+            panic!("{} by {} with {}: {e}", model.backbone, model.augment, model.defense);
+        }
+    });
+    assert!(models.len() > 100, "{}", models.len());
+}
+
 #[test]
 fn no_option_is_ignored_on_one_graph() {
     assert_nothing_ignored(&one_graph(), 500);

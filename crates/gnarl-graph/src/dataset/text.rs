@@ -11,11 +11,18 @@ use crate::error::{Error, Result};
 /// Largest text file read, 8 GiB: more than any dataset here, less than what takes a machine down.
 pub const MAX_TEXT_BYTES: u64 = 8 << 30;
 
-/// Reads a whole UTF-8 text file of at most [`MAX_TEXT_BYTES`]. One that is not UTF-8 is an error naming the line.
+/// Reads a whole UTF-8 text file of at most [`MAX_TEXT_BYTES`], less a mark of the byte order before it. One that is not UTF-8 is an error naming
+/// the line.
 pub fn read(path: &Path) -> Result<String> {
     let bytes = read_bytes(path, MAX_TEXT_BYTES)?;
-    String::from_utf8(bytes).map_err(|e| not_text(path, e.as_bytes(), e.utf8_error()))
+    let mut text = String::from_utf8(bytes).map_err(|e| not_text(path, e.as_bytes(), e.utf8_error()))?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    Ok(text)
 }
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The bytes of a file as text; fails as [`read`] does.
 pub fn utf8<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a str> {
@@ -153,6 +160,8 @@ mod tests {
         assert!(message(read(&path)).ends_with("f.txt: line 2: byte 0xff is not UTF-8, a text file is expected"));
         assert!(message(read_bytes(&path, 6)).ends_with("f.txt: whole file: 7 bytes, at most 6 are read"));
         assert_eq!(read_bytes(&path, 7).unwrap(), b"ok\nb\xffd\n");
+        std::fs::write(&path, "\u{feff}1\n").unwrap();
+        assert_eq!(read(&path).unwrap(), "1\n");
         assert!(message(read(&dir.path().join("absent"))).contains("absent: "));
     }
 }

@@ -84,9 +84,18 @@ impl TextFile {
         Ok(Self { text: text::read(&path)?, path })
     }
 
+    /// Lines that each say something of the graph or node of their number: empty ones may stand at the end alone.
+    fn rows(&self) -> Result<Vec<(usize, &str)>> {
+        let rows: Vec<(usize, &str)> = lines(&self.text).collect();
+        match (1..).zip(&rows).find(|(expected, (line, _))| expected != line) {
+            Some((empty, _)) => Err(at_line(&self.path, empty, "empty, and what comes after it would be of another")),
+            None => Ok(rows),
+        }
+    }
+
     /// One integer per line.
     fn integers(&self, what: &str) -> Result<Vec<i64>> {
-        lines(&self.text).map(|(line, field)| parse(&self.path, line, field, what)).collect()
+        self.rows()?.into_iter().map(|(line, field)| parse(&self.path, line, field, what)).collect()
     }
 
     /// An error about the file as a whole.
@@ -186,7 +195,7 @@ fn parse_node_labels(file: &TextFile, nodes: &Nodes) -> Result<Labels> {
 
 fn parse_attributes(file: &TextFile, nodes: &Nodes) -> Result<DenseMatrix<f32>> {
     let (mut data, mut num_rows, mut num_cols) = (Vec::new(), 0, 0);
-    for (line, row) in lines(&file.text) {
+    for (line, row) in file.rows()? {
         let before = data.len();
         for field in row.split(',') {
             data.push(parse_f32(&file.path, line, field, "an attribute")?);
@@ -230,7 +239,9 @@ struct Nodes {
 impl Nodes {
     fn parse(file: &TextFile, num_graphs: usize) -> Result<Self> {
         let range = 1..num_graphs as u64 + 1;
-        let graph = lines(&file.text)
+        let graph = file
+            .rows()?
+            .into_iter()
             .map(|(line, field)| Ok(parse_id(&file.path, line, field, "a graph id", range.clone())? - 1))
             .collect::<Result<Vec<u32>>>()?;
         let mut starts = vec![0; num_graphs + 1];

@@ -160,6 +160,9 @@ fn write_folder(folder: &Path, graph: &Graph) -> Result<Written> {
     Ok(Written { files, left_out: Vec::new() })
 }
 
+/// Of the files of the TU collection, those that are there even where nothing stands in them.
+const REQUIRED: [&str; 2] = ["A", "graph_indicator"];
+
 /// The files of the TU collection. Nodes are counted from 1 over all graphs.
 fn write_set(folder: &Path, name: &str, set: &GraphSet) -> Result<Written> {
     let (mut arcs, mut indicator, mut classes) = (String::new(), String::new(), String::new());
@@ -200,7 +203,7 @@ fn write_set(folder: &Path, name: &str, set: &GraphSet) -> Result<Written> {
         ("node_attributes", attributes),
     ];
     let mut files = Vec::new();
-    for (what, text) in all.into_iter().filter(|(what, text)| !text.is_empty() || *what == "A") {
+    for (what, text) in all.into_iter().filter(|(what, text)| !text.is_empty() || REQUIRED.contains(what)) {
         let file = folder.join(format!("{name}_{what}.txt"));
         write_atomically(&file, text)?;
         files.push(file);
@@ -268,7 +271,7 @@ mod tests {
         let graph = graph.with_labels(Labels::new(vec![Some(0); 4], 1).unwrap()).unwrap();
         let content = Content::Graph(graph);
         for (name, left_out, nodes) in [
-            ("a.npz", &["labels"][..], 4),
+            ("a.npz", &[][..], 4),
             ("a.csv", &["labels", "nodes without an edge"], 3),
             ("a.tsv", &["labels", "nodes without an edge"], 3),
         ] {
@@ -276,6 +279,7 @@ mod tests {
             assert_eq!(write(&path, "x", &content).unwrap().left_out, left_out, "{name}");
             let Content::Graph(read) = again(&path) else { panic!("one graph") };
             assert_eq!((read.num_nodes(), read.edges().collect::<Vec<_>>()), (nodes, vec![(0, 1), (1, 2)]), "{name}");
+            assert_eq!(read.labels().is_some(), left_out.is_empty(), "{name}");
         }
         let e = write(&dir.path().join("a.xml"), "x", &content).unwrap_err().to_string();
         assert!(e.contains("'.xml' is no form that is written"), "{e}");
@@ -303,5 +307,11 @@ mod tests {
         }
         assert_eq!((read.labels().name(0), read.labels().name(1)), ("-1".into(), "1".into()));
         assert!(write(&dir.path().join("a.csv"), "x", &Content::Graphs(set)).is_err());
+        let labels = Labels::new(vec![Some(0), Some(1)], 2).unwrap();
+        let empty = GraphSet::new(vec![Graph::empty(0).unwrap(), Graph::empty(0).unwrap()], labels, None).unwrap();
+        let path = dir.path().join("empty");
+        write(&path, "EMPTY", &Content::Graphs(empty)).unwrap();
+        let Content::Graphs(read) = again(&path) else { panic!("a set") };
+        assert_eq!((read.len(), read.graphs()[1].num_nodes()), (2, 0));
     }
 }

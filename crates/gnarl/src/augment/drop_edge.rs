@@ -59,6 +59,10 @@ impl GraphTransform for DropEdge {
         let gone: Vec<(u32, u32)> = graph.edges().filter(|_| rng.random_bool(self.strength)).collect();
         graph.remove_edges(&gone)
     }
+
+    fn adds_edges(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

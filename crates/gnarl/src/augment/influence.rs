@@ -60,6 +60,8 @@ pub struct HeadInfluence {
     hessian: Vec<f64>,
 }
 
+/// Weights whose Hessian is written down: half a gigabyte, and most of a minute to solve with.
+const MOST_WEIGHTS: usize = 1 << 13;
 /// Newton steps before giving up.
 const NEWTON_STEPS: usize = 200;
 /// What a step promises at the minimum, as a share of the loss.
@@ -77,7 +79,14 @@ impl HeadInfluence {
         if !(decay > 0.0 && decay.is_finite()) {
             return Err(Error::argument(OP, format!("a decay of {decay}; it must be above 0 for a single minimum")));
         }
-        let parameters = vec![0.0; num_classes * (latent_dim + 1)];
+        let num_weights = num_classes * (latent_dim + 1);
+        if num_weights > MOST_WEIGHTS {
+            let what = format!(
+                "a head of {num_weights} weights; the matrix of their second derivatives is too large above {MOST_WEIGHTS}: take fewer columns, or go through the network, which writes none down"
+            );
+            return Err(Error::argument(OP, what));
+        }
+        let parameters = vec![0.0; num_weights];
         let mut head = Self { latent_dim, num_classes, decay, parameters, hessian: Vec::new() };
         head.minimise(train)?;
         Ok(head)
@@ -551,6 +560,8 @@ mod tests {
             e(&(set.0.clone(), vec![7; 10]), DECAY),
             "influence: a training vector of class 7, but there are 2 classes"
         );
+        let wide = (DenseMatrix::zeros(1, MOST_WEIGHTS / 2), vec![0]);
+        assert!(e(&wide, DECAY).contains("a head of 8194 weights"), "{}", e(&wide, DECAY));
         let nan = (DenseMatrix::new(1, 1, vec![f64::NAN]).unwrap(), vec![0]);
         assert_eq!(e(&nan, DECAY), "influence: a training vector has a value of NaN");
     }

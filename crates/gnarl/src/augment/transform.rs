@@ -25,6 +25,11 @@ pub trait GraphTransform: std::fmt::Debug + Send + Sync {
         Ok((self.apply(graph, rng)?, 0.0))
     }
 
+    /// Whether the new graph may have edges between nodes that had none.
+    fn adds_edges(&self) -> bool {
+        true
+    }
+
     /// Whether nodes without features are described by their degrees in the copy, since they were not there before. A node that was keeps its
     /// degree in the graph it comes from, as where one-hot degrees are made first and stay: validation and test graphs have degrees that no edge
     /// was dropped from.

@@ -51,7 +51,7 @@ pub fn train_exits(
         // Changed features are for the stages that see features.
         let frozen_input = |epoch: usize| match problem.anew {
             Some(make) => Ok(Scene { input: None, ..make(epoch)? }),
-            None => Ok(Scene { propagation: None, input: None }),
+            None => Ok(Scene::default()),
         };
         let anew = if t <= 2 { problem.anew } else { problem.anew.map(|_| &frozen_input as Anew<'_>) };
         let problem = Problem { input: &frozen, anew, ..*problem };

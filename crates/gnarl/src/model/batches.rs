@@ -331,8 +331,11 @@ impl Course for Graphs<'_> {
         self.epoch = epoch;
         let count = self.on.graphs.len();
         let steps = count.div_ceil(self.batch_size);
-        if self.order.is_empty() || steps > 1 {
+        // One step keeps the order of the first epoch, also where a training goes on from a later one.
+        if steps > 1 {
             self.order = shuffled(count, self.seed, epoch);
+        } else if self.order.is_empty() {
+            self.order = shuffled(count, self.seed, FIRST_EPOCH);
         }
         if let Some(make) = self.on.anew {
             self.fresh = Some(make(epoch)?);
@@ -387,6 +390,9 @@ impl Course for Graphs<'_> {
         judged(&self.validate_on.answers(self.model)?, &self.validate_on.targets.clone().weighing(&self.weights))
     }
 }
+
+/// Epochs are counted from here.
+const FIRST_EPOCH: usize = 1;
 
 fn shuffled(count: usize, seed: u64, epoch: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..count as u32).collect();

@@ -19,7 +19,7 @@ use super::{Plan, fit_graph_exits};
 use crate::augment::transform::{Copier, transform_all};
 use crate::augment::{Copies, GraphTransform};
 use crate::classifier::{Classifier, WhiteBox};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::features::{FeatureScaling, Scaler};
 use crate::inference::{CleanInputs, Reading};
 use crate::nn::{GraphClassifier, Head};
@@ -48,6 +48,11 @@ impl SetSource {
         plan.check_features(node_features == NodeFeatures::Own)?;
         let mut training = graphs.clone();
         if let Some(corruption) = options.corruption {
+            let structure_is_seen = node_features.degrees().is_some() && !corruption.keep_degrees;
+            if !plan.model.backbone.uses_operator() && !structure_is_seen {
+                let what = format!("{} would not see the changed edges", plan.model.backbone);
+                return Err(gnarl_graph::Error::argument("corrupt", what).into());
+            }
             if corruption.keep_degrees {
                 if node_features == NodeFeatures::Own {
                     return Err(gnarl_graph::Error::argument(
@@ -304,7 +309,11 @@ fn with_copies<T>(
             let alone = |&class: &u32| MixedIn { class, share: 0.0 };
             mixed.extend(on.classes.iter().filter(|_| !mixed.is_empty()).map(alone).collect::<Vec<_>>());
         }
-        let data = GraphData::new(&graphs, plan.network.backbone, &preparation)?;
+        // The graphs themselves were made ready before: what fails here is a copy.
+        let of_copies = |e: Error| {
+            Error::from(gnarl_graph::Error::setting("augment", format!("of copies by {}: {e}", plan.model.augment)))
+        };
+        let data = GraphData::new(&graphs, plan.network.backbone, &preparation).map_err(of_copies)?;
         nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
         Ok(FreshGraphs { data, mixed })
     };

@@ -64,20 +64,23 @@ fn mixed(mixup: Option<ManifoldMixup>, count: usize, seed: u64, epoch: usize) ->
 /// The graph of an epoch, where the data axis changes its edges or its features.
 fn changed(model: &Model, graph: &Graph, seed: u64, epoch: usize) -> Result<Scene> {
     let method = model.augment.method();
-    let Some((transform, _)) = method.transform() else { return Ok(Scene { propagation: None, input: None }) };
+    let Some((transform, _)) = method.transform() else { return Ok(Scene::default()) };
     let changed = transform_in_place(transform, graph, mix(seed), epoch)?;
     match (method.works_on_features(), changed.features()) {
-        (true, Some(features)) => Ok(Scene { propagation: None, input: Some(Input::from_features(features)?) }),
+        (true, Some(features)) => Ok(Scene { input: Some(Input::from_features(features)?), ..Scene::default() }),
         (true, None) => {
             let what = format!("{} changes features, and the graph has none", model.augment);
             Err(gnarl_graph::Error::setting("augment", what).into())
         }
         (false, _) => {
-            let propagation = match model.defense.method().travel() {
+            let travel = model.defense.method().travel();
+            let propagation = match &travel {
                 Some(travel) => travel.propagation(&changed)?,
                 None => propagation(&changed, model.backbone, model.operator)?,
             };
-            Ok(Scene { propagation: Some(propagation), input: None })
+            // A defence may send messages where the graph without an edge has none, and the graph with it has no message either.
+            let new_edges = transform.adds_edges() || travel.is_some();
+            Ok(Scene { propagation: Some(propagation), new_edges, input: None })
         }
     }
 }

@@ -6,7 +6,7 @@ use gnarl_graph::{Content, Dataset, DenseMatrix, Error as GraphError, Graph, Gra
 use rayon::prelude::*;
 
 use super::fit_graph_exits;
-use super::graph_data::{GraphData, GraphPreparation, Inputs};
+use super::graph_data::{GraphData, GraphPreparation, Inputs, NodeFeatures};
 use super::report::FitReport;
 use super::{Model, Plan, batches};
 use crate::classifier::{Classifier, EarlyExit, GraphEarlyExit, Through, WhiteBox, to_matrix};
@@ -274,6 +274,13 @@ impl Fitted {
         let Some(node_features) = self.inputs.node_features else {
             return refuse("the model does not say where node features come from".into());
         };
+        if let (NodeFeatures::Own, Some(i)) = (node_features, set.graphs().iter().position(|g| g.features().is_none()))
+        {
+            let takes = self.in_dim();
+            return refuse(format!(
+                "the nodes of graph {i} have no features, and the model takes {takes}: labels or attributes, as its training set had them"
+            ));
+        }
         let graphs = set.graphs().iter().map(|g| self.plan.model.defense.method().purified(g));
         let graphs = graphs.collect::<Result<Vec<_>>>()?;
         let preparation = GraphPreparation::of(&self.plan, &self.scaler, node_features);

@@ -253,11 +253,13 @@ pub fn augmented_head(
     let drawn = gratin::draw(&vectors, &original.classes, &gratin.drawing(), seed)?;
     let mut aside = Duration::ZERO;
     let before_influence = Instant::now();
-    let [on_validation, on_test] = match gratin.select.is_some() || study {
+    // All of them are taken whatever they do.
+    let selects = gratin.select.is_some_and(|share| share < 1.0);
+    let [on_validation, on_test] = match selects || study {
         true => influences(on, plan, &gratin, study, [&original, &validation], &drawn)?,
         false => [vec![0.0; drawn.classes.len()], Vec::new()],
     };
-    if gratin.select.is_none() {
+    if !selects {
         aside += before_influence.elapsed();
     }
     let choice = Choice { original: &original, drawn: &drawn, repeated: &repeated, on_validation: &on_validation };

@@ -86,7 +86,7 @@ impl CellConfig {
     fn kept(&self, folder: &Path) -> Result<Option<Kept>> {
         let Ok(text) = std::fs::read(self.file(folder)?) else { return Ok(None) };
         let own: serde_json::Value = serde_json::from_str(&self.text()?).map_err(unserialisable)?;
-        Ok(serde_json::from_slice::<Kept>(&text).ok().filter(|kept| kept.config == own))
+        Ok(serde_json::from_slice::<Kept>(&text).ok().filter(|kept| kept.config == own && kept.measured.is_whole()))
     }
 
     /// Keeps what was found, under a temporary name first: a file is there whole or not at all. Returns it as it will be
@@ -190,6 +190,11 @@ mod tests {
         assert!(!config.is_stale(dir.path()).unwrap() && config.stored(dir.path()).unwrap().is_some());
         std::fs::write(&file, &text[..text.len() / 2]).unwrap();
         assert_eq!(config.stored(dir.path()).unwrap(), None, "half a file is no cell");
+        for (values, is_whole) in [(vec![80.0, 81.0], true), (vec![80.0], false), (vec![], false)] {
+            let splits = vec!["0".to_string(), "1".to_string()];
+            config.store(Measured { values, splits, ..Measured::default() }, dir.path()).unwrap();
+            assert_eq!(config.stored(dir.path()).unwrap().is_some(), is_whole);
+        }
         let nowhere = dir.path().join("no/such/folder");
         assert!(config.store(Measured::default(), &nowhere).unwrap_err().to_string().contains("no/such/folder"));
     }

@@ -429,7 +429,7 @@ pub const CLAIMS: &[Claim] = &[
         "GRATIN is more accurate than other augmentations where a tenth of the edges is corrupted: than DropEdge.",
         &[
             ("results_structure_corr", "10 %: GRATIN", "10 %: DropEdge"),
-            ("results_structure_corr", "10 %: GRATIN, degrees kept", "10 %: DropEdge, degrees kept"),
+            ("results_structure_corr", "10 %, degrees kept: GRATIN", "10 %, degrees kept: DropEdge"),
         ],
     ),
     says(

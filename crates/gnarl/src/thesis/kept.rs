@@ -14,7 +14,7 @@ use super::cell::{CellConfig, NUMERICS};
 use super::measured::Measured;
 use super::recipe::Recipe;
 use super::report::{Report, recipe_name};
-use super::runner::{Outcome, Pace, Plan, Settings, plan};
+use super::runner::{Outcome, Pace, Plan, Settings, plan, runs_of};
 use super::table::Table;
 use super::tables;
 use super::work::Work;
@@ -187,9 +187,10 @@ impl Kept {
             let what = format!("figures that numerics {} made, where this gnarl has {NUMERICS}", self.numerics);
             return Some(format!("{what}: move the file away, and its cells are run again"));
         }
-        let same_runs = !table.is_trained() || (self.runs, self.seed) == (settings.runs, settings.seed);
+        let runs = runs_of(table, settings.runs);
+        let same_runs = !table.is_trained() || (self.runs, self.seed) == (runs, settings.seed);
         (!same_runs).then(|| {
-            let (has, asked) = (plural(self.runs), plural(settings.runs));
+            let (has, asked) = (plural(self.runs), plural(runs));
             let what = format!("figures of {has} from seed {}, where {asked} from seed {}", self.seed, settings.seed);
             format!("{what} would take their place: say another folder")
         })
@@ -422,6 +423,7 @@ mod tests {
         let check =
             |settings: &Settings| Shelf::read(dir.path()).unwrap().check(table, settings).map_err(|e| e.to_string());
         assert_eq!(check(&asked(10, 0)), Ok(()));
+        assert_eq!(check(&asked(30, 0)), Ok(()), "there are ten folds");
         let e = check(&asked(1, 0)).unwrap_err();
         assert!(e.contains("results_gcn.json: figures of 10 runs from seed 0, where 1 run from seed 0"), "{e}");
         assert!(check(&asked(10, 3)).unwrap_err().contains("say another folder"));

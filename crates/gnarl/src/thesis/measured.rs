@@ -41,6 +41,12 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Whether there are figures, and for each split as many.
+    pub(super) fn is_whole(&self) -> bool {
+        let (figures, splits) = (self.values.len(), self.splits.len());
+        figures > 0 && (splits == 0 || figures.is_multiple_of(splits))
+    }
+
     /// The same with the figures of one measure, where there are several to choose from.
     pub fn through(mut self, measure: Option<Measure>) -> Self {
         let Some(measure) = measure else { return self };

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::cell::CellConfig;
 use super::measured::Measured;
 use super::recipe::Recipe;
-use super::runner::{Outcome, Plan, Settings};
+use super::runner::{Outcome, Plan, Settings, runs_of};
 use super::table::{Figure, Table};
 use crate::error::Result;
 
@@ -330,14 +330,15 @@ impl Report {
             rows[at].cells.push(CellReport::new(table, plan, outcome)?);
         }
         compare_with_baselines(&mut rows)?;
+        let runs = runs_of(table, settings.runs);
         let baseline = table.baseline.row().filter(|name| rows.iter().any(|row| row.label == *name));
         let all = || rows.iter().flat_map(|row| &row.cells);
         Ok(Self {
             table: table.name,
             title: table.title,
             section: table.section,
-            runs: table.is_trained().then_some(settings.runs),
-            fewer_runs: table.is_trained() && (settings.runs as f64) < THESIS_RUNS,
+            runs: table.is_trained().then_some(runs),
+            fewer_runs: table.is_trained() && (runs as f64) < THESIS_RUNS,
             seed: settings.seed,
             baseline,
             columns: columns.into_iter().map(|c| table.columns[c]).collect(),

@@ -20,7 +20,7 @@ use super::measured::Measured;
 use super::recipe::Recipe;
 use super::report::{Report, Status};
 use super::table::{Table, dataset_name};
-use super::work::Work;
+use super::work::{Work, folds_of};
 use crate::error::{Error, Result};
 use crate::study::made::Made;
 
@@ -388,6 +388,23 @@ pub fn with_stored(table: &Table, settings: &Settings, report: &Report) -> Resul
     Ok(Report { interrupted: report.interrupted, ..whole })
 }
 
+/// The runs of a table's cells where so many are asked for: folds of sets are runs, and there are no more of them.
+pub(super) fn runs_of(table: &Table, asked: usize) -> usize {
+    let datasets = table.columns.iter().filter_map(|column| dataset_name(column));
+    datasets.map(folds_of).max().map_or(asked, |most| asked.min(most))
+}
+
+/// Refuses a name of rows that says nothing.
+fn check_rows(settings: &Settings) -> Result<()> {
+    match settings.rows.as_deref().is_some_and(|rows| rows.trim().is_empty()) {
+        true => {
+            let what = "an empty part of rows' names stands in all of them: leave it out for all rows";
+            Err(gnarl_graph::Error::argument("reproduce", what).into())
+        }
+        false => Ok(()),
+    }
+}
+
 /// The cells to run, column by column, so that a dataset is needed for as short a time as possible.
 pub(super) fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
     let refuse = |what: String| Err(Error::Graph(gnarl_graph::Error::argument("reproduce", what)));
@@ -397,6 +414,7 @@ pub(super) fn plan(table: &Table, settings: &Settings) -> Result<Vec<Plan>> {
     if settings.runs == 0 || settings.recipes.is_empty() {
         return refuse(format!("{} runs of {} recipes: at least one of each", settings.runs, settings.recipes.len()));
     }
+    check_rows(settings)?;
     let columns = select_columns(table, &settings.columns)?;
     let wanted = settings.rows.as_deref().unwrap_or("").to_lowercase();
     let labels: Vec<String> = table.rows.iter().map(|row| row.label.to_lowercase()).collect();
@@ -460,6 +478,7 @@ fn check_columns(tables: &[&Table], asked: &[String]) -> Result<()> {
 /// left.
 pub fn narrowed<'t>(tables: &[&'t Table], settings: &Settings) -> Result<Vec<&'t Table>> {
     check_columns(tables, &settings.columns)?;
+    check_rows(settings)?;
     let fits = |table: &&&Table| plan(table, settings).is_ok();
     let left: Vec<&Table> = tables.iter().filter(fits).copied().collect();
     match left.is_empty() {

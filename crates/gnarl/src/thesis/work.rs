@@ -514,7 +514,7 @@ impl Runs<UnderAttack> {
 }
 
 /// Folds of a set, which there are no more runs of; of one graph there is no limit.
-fn folds_of(dataset: &str) -> usize {
+pub(super) fn folds_of(dataset: &str) -> usize {
     match registry::get(dataset).map(|entry| entry.protocol) {
         Some(Protocol::Folds(folds)) => folds,
         _ => usize::MAX,

@@ -62,15 +62,16 @@ impl Reach {
 
     /// The field on this graph.
     pub fn field(&self, propagation: &Propagation, input: &Input) -> Result<Field> {
-        Ok(Field {
-            propagation: self.propagation(propagation)?,
-            input: self.input(input)?,
-            targets: self.targets.clone(),
-        })
+        self.field_of(propagation, self.input(input)?)
+    }
+
+    /// The same with inputs that were cut before.
+    pub fn field_of(&self, propagation: &Propagation, input: Input) -> Result<Field> {
+        Ok(Field { propagation: self.propagation(propagation)?, input, targets: self.targets.clone() })
     }
 
     /// What of message passing the field needs.
-    pub fn propagation(&self, propagation: &Propagation) -> Result<Propagation> {
+    fn propagation(&self, propagation: &Propagation) -> Result<Propagation> {
         let Some((order, sizes)) = &self.nodes else { return Ok(propagation.clone()) };
         let hops = sizes.len() - 1;
         let mut restricted = propagation.clone();

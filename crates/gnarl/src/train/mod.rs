@@ -328,10 +328,13 @@ pub fn argmax(scores: &[f32]) -> usize {
     scores.iter().enumerate().fold(0, |best, (i, s)| if *s > scores[best] { i } else { best })
 }
 
-/// What an epoch is trained on, where it is not what is validated on. Messages travel by no edges that are not there otherwise.
+/// What an epoch is trained on, where it is not what is validated on.
+#[derive(Default)]
 pub struct Scene {
     /// What messages travel by; `None` for what they always travel by.
     pub propagation: Option<Propagation>,
+    /// Whether that has edges which are not there otherwise, so that nodes hear others than they always do.
+    pub new_edges: bool,
     /// The nodes' features; `None` for those they always have.
     pub input: Option<Input>,
 }
@@ -459,11 +462,17 @@ pub fn train(
     let Problem { propagation, input, .. } = *problem;
     let targets = problem.targets()?;
     let weights = config.class_weights.of(&targets[0].classes, problem.labels.num_classes())?;
-    let [train_on, validate_on] = targets.map(|targets| targets.weighing(&weights));
+    let [targets, validate_on] = targets.map(|targets| targets.weighing(&weights));
     let validate_on = Field::new(propagation, input, &validate_on, model.reach())?;
-    let reach = Reach::new(propagation, input, &train_on, model.reach());
+    let reach = Reach::new(propagation, input, &targets, model.reach());
     let train_on = reach.field(propagation, input)?;
-    let anew = problem.anew.map(|make| Drawn { make, reach, propagation, input: train_on.input.clone() });
+    let anew = problem.anew.map(|make| Drawn {
+        make,
+        targets,
+        reach,
+        whole: (propagation, input),
+        input: train_on.input.clone(),
+    });
     model.start(&train_on.propagation, &train_on.input)?;
     let mixer = problem.mixing;
     follow(&mut WholeGraph { model, train_on, validate_on, anew, mixer, mixing: None }, config, seed, watch)
@@ -480,14 +489,30 @@ struct WholeGraph<'a, M> {
     mixing: Option<Mixing>,
 }
 
-/// Where every epoch has a graph of its own, with no edges that the whole one has not: its nodes stay those of the whole graph's field, so that
+/// Where every epoch has a graph of its own. Without edges that the whole one has not, its nodes stay those of the whole graph's field, so that
 /// inputs are cut, and turned about for their gradients, once.
 struct Drawn<'a> {
     make: Anew<'a>,
+    targets: Targets,
     reach: Reach,
-    /// What an epoch has that has nothing of its own: the whole message passing, and the field's inputs.
-    propagation: &'a Propagation,
+    /// What an epoch has that has nothing of its own: the whole message passing, the whole graph's inputs, and the field's.
+    whole: (&'a Propagation, &'a Input),
     input: Input,
+}
+
+impl Drawn<'_> {
+    fn field(&self, epoch: usize, hops: Option<usize>) -> Result<Field> {
+        let Scene { propagation, new_edges, input } = (self.make)(epoch)?;
+        let propagation = propagation.as_ref().unwrap_or(self.whole.0);
+        if new_edges {
+            return Ok(Field::new(propagation, input.as_ref().unwrap_or(self.whole.1), &self.targets, hops)?);
+        }
+        let input = match &input {
+            Some(own) => self.reach.input(own)?,
+            None => self.input.clone(),
+        };
+        Ok(self.reach.field_of(propagation, input)?)
+    }
 }
 
 impl<M: Model> Course for WholeGraph<'_, M> {
@@ -500,13 +525,8 @@ impl<M: Model> Course for WholeGraph<'_, M> {
     }
 
     fn begin(&mut self, epoch: usize, _from: usize) -> Result<usize> {
-        if let Some(Drawn { make, reach, propagation, input }) = &self.anew {
-            let scene = make(epoch)?;
-            self.train_on.propagation = reach.propagation(scene.propagation.as_ref().unwrap_or(propagation))?;
-            self.train_on.input = match &scene.input {
-                Some(own) => reach.input(own)?,
-                None => input.clone(),
-            };
+        if let Some(drawn) = &self.anew {
+            self.train_on = drawn.field(epoch, self.model.reach())?;
         }
         self.mixing = self.mixer.map(|draw| draw(epoch, self.train_on.targets.items.len())).transpose()?;
         Ok(1)
