@@ -183,7 +183,9 @@ fn numbers_below_zero_are_refused_in_our_words() {
     assert!(e.contains("lr -1 must be above 0"), "{e}");
     let e = refusal(&[&QUICK[..5], &["--epochs", "-5"]].concat());
     assert!(e.contains("epochs") && !e.contains("unexpected argument"), "{e}");
-    for option in ["--seed", "--threads", "--runs", "--checkpoint-every"] {
+    let e = refusal(&[&QUICK[..], &["--checkpoint", "nowhere", "--checkpoint-every", "-1"]].concat());
+    assert!(e.contains("--checkpoint-every: give a number of minutes of at least 0"), "{e}");
+    for option in ["--seed", "--threads", "--runs", "--per-class"] {
         let e = refusal(&[&QUICK[..], &[option, "-1"]].concat());
         assert!(e.starts_with(&format!("error: invalid value '-1' for '{option} <")), "{e}");
     }

@@ -364,7 +364,7 @@ fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
         [Augment::default(), gratin(), DropEdge::default().into(), Augment::ManifoldMixup(Default::default())];
     let mut models: Vec<Model> = augments.into_iter().map(|augment| small(Backbone::Gcn, 8).augment(augment)).collect();
     models.extend([Exits::st(2), Exits::alm(2)].map(|exits| small(Backbone::Gin, 8).depth(exits)));
-    for (model, batch_size) in models.into_iter().flat_map(|model| [(model.clone(), 256), (model, 30)]) {
+    for (model, batch_size) in models.into_iter().flat_map(|model| [(model, 256), (model, 30)]) {
         let mut model = model.epochs(9);
         (model.training.batch_size, model.training.keep) = (Some(batch_size), Some(Keep::Last));
         let what = format!("{} by {} in {batch_size}", model.augment, model.depth);
@@ -374,7 +374,8 @@ fn a_training_that_was_cut_off_ends_as_if_it_had_not_been() {
         let (begun, stop) = (journal(false), AtomicBool::new(false));
         let stop_there = |epoch: usize, _: &Epoch| stop.store(epoch >= 4, Ordering::Relaxed);
         let cut = study.run(&folds, &Watch::new(&stop_there, &stop).with_journal(Some(&begun)));
-        assert!(cut.is_err() || results(&cut.unwrap()).iter().any(|run| run.4.len() < 9), "{what}: it was cut off");
+        let whole = |cut: &TrainResult| results(cut).iter().filter(|run| run.4.len() == 9).count();
+        assert!(cut.as_ref().map_or(0, whole) < 3, "{what}: it was cut off");
         let goes_on = journal(true);
         let again = study.run(&folds, &Watch::quiet().with_journal(Some(&goes_on))).unwrap();
         assert_eq!(results(&again), results(&study.run(&folds, &Watch::quiet()).unwrap()), "{what}");

@@ -407,7 +407,7 @@ fn assert_nothing_ignored(on: &SplitData, least: usize) {
 fn a_changed_graph_reaches_training_nodes_by_edges_of_its_own() {
     let n = 90u32;
     let edges = (0..n).flat_map(|u| [(u, (u + 1) % n), (u, (u + 7) % n)]);
-    let classes: Vec<u32> = (0..n).map(|u| u % 3).collect();
+    let classes: Vec<u32> = (0..n).map(|u| u % 2).collect();
     let split = Split::new("few", vec![0, 1, 2], (30..40).collect(), (50..60).collect()).unwrap();
     let graph = Graph::from_edges(n as usize, edges).unwrap().0.with_features(words(&classes, 3)).unwrap();
     let graph = graph.with_labels(told(&classes, &split)).unwrap();
@@ -420,7 +420,7 @@ fn a_changed_graph_reaches_training_nodes_by_edges_of_its_own() {
     for (_, backbone) in Backbone::ALL {
         for augment in &augments {
             let model = tiny(backbone, Task::Node).augment(*augment);
-            models.extend(Defense::all().map(|defense| model.clone().defense(defense)));
+            models.extend(Defense::all().map(|defense| model.defense(defense)));
         }
     }
     models.retain(|model| model.plan(Task::Node).is_ok());

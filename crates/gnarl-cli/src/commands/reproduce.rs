@@ -49,7 +49,7 @@ pub struct ReproduceArgs {
     #[arg(long, value_name = "TEXT")]
     pub rows: Option<String>,
     /// Run a part of the cells, as in 2/3; the folders of all parts are put together by copying
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
     pub shard: Option<Shard>,
     /// Say how many cells there are and how long they would take, and run none
     #[arg(long)]

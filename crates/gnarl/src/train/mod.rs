@@ -578,7 +578,9 @@ pub fn follow(course: &mut impl Course, config: &TrainConfig, seed: u64, watch: 
         }
     }
 
-    let entry = watch.journal.map(|journal| journal.entry(course.params(), config, seed)).transpose()?;
+    // What begins after a stop may follow from a training that did not come to its end, as a head does from a network: nothing of it is written down.
+    let journal = watch.journal.filter(|_| !watch.stopped());
+    let entry = journal.map(|journal| journal.entry(course.params(), config, seed)).transpose()?;
     let found =
         entry.as_ref().map(|entry| entry.read(&course.params().list()[positions.clone()], &mut adam)).transpose()?;
     let (mut state, mut is_done) = found.flatten().unwrap_or_default();
